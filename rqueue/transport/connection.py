@@ -7,6 +7,7 @@ what was lost.
 
 from __future__ import annotations
 
+import select
 import socket
 from typing import Any, TypeVar
 
@@ -192,6 +193,19 @@ class Connection:
         confirm = call.confirm
         self.send(Exchange(call).command(), *((confirm.command,) if confirm is not None else ()))
 
+    def answered(self, within: float = 0.0) -> bool:
+        """Whether a reply, or the end of the connection, can be read; waits for it at most so many
+        seconds."""
+        sock = self.socket
+        if sock is None or pending(sock):
+            return True
+        return bool(select.select([sock], (), (), within)[0])
+
+    def overdue(self) -> Exception:
+        """The reply to what was sent is not waited for any more: the connection is closed. Returns
+        the error that says so."""
+        return self._broken(rx.TimeoutError("Timeout reading from socket"))
+
     def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
         exchange = Exchange(call, queue, consumer)
@@ -285,3 +299,8 @@ class Connection:
         # a reply may still be on its way: this connection must not be used again
         self.close()
         return translate(error, url=self.url, sent=sent)
+
+
+def pending(sock: Any) -> bool:
+    """Whether TLS has read something already that it has not returned yet."""
+    return getattr(sock, "pending", None) is not None and bool(sock.pending())

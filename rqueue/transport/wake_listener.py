@@ -15,7 +15,7 @@ from redis import exceptions as rx
 
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError, SlotBusy
 from rqueue.protocol.wake import RECONNECTED, Wake
-from rqueue.transport.connection import Connection
+from rqueue.transport.connection import Connection, pending
 
 LISTEN_S = 60
 """Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
@@ -102,7 +102,7 @@ class WakeListener:
         """What becomes readable when there is something to hear; None where `wait` has something
         to do at once."""
         sock = self._connection.socket if self._armed and not self._stale else None
-        return None if sock is None or _pending(sock) else sock
+        return None if sock is None or pending(sock) else sock
 
     def _disarm(self) -> None:
         if self._armed:
@@ -112,7 +112,7 @@ class WakeListener:
 
     def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
         sock = self._connection.socket
-        if sock is None or _pending(sock):
+        if sock is None or pending(sock):
             return True
         wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
         watched = [sock] if interrupt is None else [sock, interrupt]
@@ -146,20 +146,19 @@ class WakeListener:
 
 
 def first_readable(
-    listeners: Sequence[WakeListener], timeout: float | None, interrupt: Any
+    listeners: Sequence[WakeListener],
+    timeout: float | None,
+    interrupt: Any,
+    others: Sequence[Any] = (),
 ) -> list[WakeListener]:
     """Of several listeners, each with its connection (on a cluster no command waits for keys of two
-    slots): those whose `wait` has something to do. Waits for the first one, as `wait` does."""
+    slots): those whose `wait` has something to do. Waits for the first one, as `wait` does, or
+    until one of the sockets `others` becomes readable."""
     sockets = [listener.socket for listener in listeners]
     if None in sockets:
         return [one for one, sock in zip(listeners, sockets, strict=True) if sock is None]
     wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
-    ready, _, _ = select.select([*sockets, interrupt], (), (), max(0.0, wanted))
+    ready, _, _ = select.select([*sockets, *others, interrupt], (), (), max(0.0, wanted))
     if not ready:
         return list(listeners)  # one of them may have been silent for too long
     return [one for one, sock in zip(listeners, sockets, strict=True) if sock in ready]
-
-
-def _pending(sock: Any) -> bool:
-    """Whether TLS has read something already that it has not returned yet."""
-    return getattr(sock, "pending", None) is not None and bool(sock.pending())

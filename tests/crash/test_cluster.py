@@ -1,5 +1,9 @@
-"""Pools on a Redis Cluster under load: a node that dies or gives its slots away is the trouble of
-its own queues alone.
+"""Pools on a Redis Cluster under load: a node that dies, hangs or gives its slots away is the
+trouble of its own queues alone.
+
+The others are not held up: the longest time in which no job of one of them ends is no longer, from
+the fault on, than it was before on the same machine under the same load, but for chance. Both are
+looked at for about as long.
 
 `-m long` does each twenty times, and says in a line what came of it.
 """
@@ -18,7 +22,6 @@ from typing import NamedTuple
 import pytest
 import redis
 
-from rqueue_workers.worker.route import ANSWER_S
 from tests.crash.fleet import Fleet
 from tests.support.patience import PATIENCE, until
 from tests.support.redis_cluster import ClusterNode, SmallCluster, slot_of
@@ -28,9 +31,12 @@ MakeCluster = Callable[..., SmallCluster]
 
 pytestmark = pytest.mark.timeout(300)
 
-NOISE_S = 2.0
-"""Seconds in which on a busy machine no job of any queue may end, without a cause of ours. A node
-is away for longer."""
+BEFORE = 600
+"""Jobs of each queue that end before the fault: in about as many seconds as a promotion takes."""
+
+CHANCE, CHANCE_S = 2, 0.1
+"""How many times as long as the longest gap before the fault one may be from there on, and seconds
+that this may be in any case. A node is away for longer."""
 
 rounds = pytest.mark.parametrize(
     "rounds", [1, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
@@ -67,6 +73,14 @@ def said(what: str, outcomes: Sequence[Outcome], capsys: pytest.CaptureFixture[s
         )
 
 
+def held_up_nobody_else(outcomes: Sequence[Outcome]) -> None:
+    """The other queues had no gap that they had not before."""
+    before, from_there_on = (
+        max(getattr(o, name) for o in outcomes) for name in ("before", "others")
+    )
+    assert from_there_on <= max(CHANCE * before, CHANCE_S), "a stall of the others"
+
+
 def test_queues_of_three_masters_are_served_by_one_pool(
     redis_cluster: SmallCluster, queue_name: str, tmp_path: Path
 ) -> None:
@@ -100,7 +114,7 @@ def under(
         fleet.pool()
         with fleet.load(replicas):
             begun = time.monotonic()
-            fleet.goes_on(100)
+            fleet.goes_on(BEFORE)
             at = time.monotonic()
             over = fault(fleet)
             resumed = fleet.first_end(queues[0], over) - over
@@ -175,26 +189,33 @@ def test_a_master_that_is_killed_holds_up_its_own_queues_alone(
         for turn in range(rounds)
     ]
     said(f"a master killed, {replicas} replicas confirm", outcomes, capsys)
-    for outcome in outcomes:
-        assert outcome.lost == 0 or not replicas
-        assert outcome.others < max(NOISE_S, 3 * outcome.before), "a stall of the others"
+    assert not replicas or not any(outcome.lost for outcome in outcomes)
+    held_up_nobody_else(outcomes)
 
 
+@rounds
 def test_a_master_that_hangs_holds_up_its_own_queues_alone(
     replicated_cluster: SmallCluster,
     queue_name: str,
     tmp_path: Path,
+    rounds: int,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """No connection to it breaks, and new ones are accepted: nobody answers. An idle worker does
     not notice; its supervisor does, which renews its lease."""
-    outcome = lose_a_master(
-        replicated_cluster, queue_name, tmp_path / "hang", replicas=1, hangs=True
-    )
-    said("a master that hangs", [outcome], capsys)
-    assert outcome.lost == 0
-    # the one call that was under way, in each worker, is waited for that long
-    assert outcome.others < max(NOISE_S, 3 * outcome.before) + ANSWER_S
+    outcomes = [
+        lose_a_master(
+            replicated_cluster,
+            f"{queue_name}-{turn}",
+            tmp_path / str(turn),
+            replicas=1,
+            hangs=True,
+        )
+        for turn in range(rounds)
+    ]
+    said("a master that hangs", outcomes, capsys)
+    assert not any(outcome.lost for outcome in outcomes)
+    held_up_nobody_else(outcomes)
 
 
 # -- a slot moves ----------------------------------------------------------------------------------
@@ -217,7 +238,6 @@ def move_a_slot(
 
     outcome = under(cluster, name, folder, fault)
     assert outcome.lost == outcome.twice == 0
-    assert outcome.others < max(NOISE_S, 3 * outcome.before), "a stall of the others"
     return outcome
 
 
@@ -235,6 +255,7 @@ def test_a_slot_moves_key_by_key_under_load(
         for seed in range(rounds)
     ]
     said("a slot moved key by key", outcomes, capsys)
+    held_up_nobody_else(outcomes)
 
 
 @rounds
@@ -255,3 +276,4 @@ def test_a_slot_moves_at_once_under_load(
         for seed in range(rounds)
     ]
     said("a slot moved at once", outcomes, capsys)
+    held_up_nobody_else(outcomes)

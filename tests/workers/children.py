@@ -43,7 +43,7 @@ class ChildProcess:
         ChildProcess.number += 1
         self.base = f"w{os.getpid()}-{ChildProcess.number}"
         self.spec = spec
-        self.page = StatusPage(spec.slots)
+        self.page = StatusPage(spec.slots, len(spec.queues))
         self.log_file = directory / f"{self.base}.log"
         self.log_file.touch()
         self.code: int | None = None

@@ -233,20 +233,21 @@ def test_a_pool_that_was_stopped_longer_than_its_lease_cannot_finish_what_it_los
     assert ends(queue, job.id) == ["ack"]
 
 
-def test_an_idle_worker_that_lost_its_lease_is_replaced(
+def test_an_idle_worker_that_lost_its_lease_joins_again(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
+    """It waits on a list that nobody writes to any more: its supervisor tells it."""
     queue.enqueue("pid", queue_name)
     pool = make_pool(lease="1s")
-    pop(client, queue_name)
+    pid = pop(client, queue_name)
     pool.send(signal.SIGSTOP)  # the supervisor alone
     other = make_pool(lease="1s")
     other.said("took back what consumers held")
     pool.send(signal.SIGCONT)
     assert other.drained() == Exit.OK
-    queue.enqueue("note", queue_name, "a worker hears")
-    assert pop(client, queue_name) == "a worker hears"
-    assert "although it lives (its lease ended, or Redis lost its data): replacing it" in pool.log
+    queue.enqueue("pid", queue_name)
+    assert pop(client, queue_name) == pid
+    assert "although it lives (its lease ended, or Redis lost its data): it joins" in pool.log
     assert pool.drained() == Exit.OK
 
 

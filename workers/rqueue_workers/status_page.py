@@ -8,9 +8,11 @@ with the same number: where the two differ it is being written.
 The other way round there are two fields. One is what the supervisor asks of the worker. SIGTERM is
 only a knock that says "look at the page": however often it comes, and from wherever (a terminal, an
 init system that signals the whole group), it means what stands there; with nothing there it means
-DRAIN. The other one counts, for each queue, how often its Redis was silent and then answered:
-a worker that is blocked on a connection to a host which has vanished hears nothing of that. SIGURG,
-which nothing else uses and which is ignored where nobody handles it, says that there is news.
+DRAIN. The other one counts, for each queue, how often the supervisor had reason to doubt that the
+worker hears anything of it: its Redis was silent and then answered, or does not know the worker any
+more. A worker that is blocked on a connection to a host which has vanished, or on a list that
+nobody writes to, hears nothing of that. SIGURG, which nothing else uses and which is ignored where
+nobody handles it, says that there is news.
 """
 
 from __future__ import annotations
@@ -23,16 +25,15 @@ from typing import NamedTuple
 
 ID_BYTES = 512
 WORDS_BYTES = 8192
-# rejoins, phase, jobs done, fault, stop asked, length of words, words of shards
-_HEAD = struct.Struct("<qqqqqqq")
+# phase, jobs done, fault, stop asked, length of words, words of shards
+_HEAD = struct.Struct("<qqqqqq")
 # number, id, started, hard deadline, acquired, queue index, length of the id, the number again;
 # written in this order, in one go, as the hot loop does it for every job
 _ROW = struct.Struct(f"<q{ID_BYTES}sddqHHq")
 _SIZE_AT = _ROW.size - 10
 _CONDEMNED = struct.Struct(f"<{ID_BYTES}sH")  # id, its length
 _SIZE = struct.Struct("<H")
-_COUNTS = 64
-"""Bytes that count for queues; more queues than that share them."""
+_COUNT = struct.Struct("<q")
 _pack = _ROW.pack_into
 
 STARTING, READY, DRAINING, LEAVING, WAITING = range(5)
@@ -55,13 +56,16 @@ class Running(NamedTuple):
 
 
 class StatusPage:
-    """The page of one worker process with `slots` slots. Made by the supervisor before the fork."""
+    """The page of one worker process with `slots` slots, which serves so many queues: they are
+    named by their place among them. Made by the supervisor before the fork."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, queues: int = 1) -> None:
         self.slots = slots
+        self.queues = queues
         self._condemned_at = _HEAD.size + WORDS_BYTES
-        self._counts_at = self._condemned_at + _CONDEMNED.size
-        rows = self._counts_at + _COUNTS
+        self._rejoins_at = self._condemned_at + _CONDEMNED.size
+        self._doubts_at = self._rejoins_at + queues * _COUNT.size
+        rows = self._doubts_at + queues
         self._map = mmap.mmap(-1, rows + slots * _ROW.size)
         self._number = 0
         self._rows = [rows + i * _ROW.size for i in range(slots)]
@@ -93,90 +97,91 @@ class StatusPage:
     def set_phase(self, phase: int) -> None:
         """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it), WAITING
         (drained, but for outcomes to be reported to a Redis that is gone)."""
-        struct.pack_into("<q", self._map, 8, phase)
+        struct.pack_into("<q", self._map, 0, phase)
 
-    def rejoined(self) -> int:
-        """Count one more registration; returns the number that is part of the consumer's name."""
-        (count,) = struct.unpack_from("<q", self._map, 0)
-        struct.pack_into("<q", self._map, 0, count + 1)
-        return int(count + 1)
+    def rejoined(self, queue: int) -> None:
+        """Count one more registration in a queue: the number is part of the consumer's name
+        there."""
+        _COUNT.pack_into(self._map, self._rejoins(queue), self.rejoins(queue) + 1)
 
     def add_done(self, jobs: int) -> None:
         """Count jobs that ended here."""
-        (count,) = struct.unpack_from("<q", self._map, 16)
-        struct.pack_into("<q", self._map, 16, count + jobs)
+        (count,) = struct.unpack_from("<q", self._map, 8)
+        struct.pack_into("<q", self._map, 8, count + jobs)
 
     def heard_of_shards(self) -> None:
         """Count one more word of a shard: its table is to be looked at."""
-        struct.pack_into("<q", self._map, 48, self.shard_words + 1)
+        struct.pack_into("<q", self._map, 40, self.shard_words + 1)
 
     def blame_us(self) -> None:
         """Say that the process is about to end by a fault of rqueue's own: no job is to blame."""
-        struct.pack_into("<q", self._map, 24, 1)
+        struct.pack_into("<q", self._map, 16, 1)
 
     @property
     def asked(self) -> int:
         """What the supervisor asks: CONTINUE, DRAIN or STOP."""
-        return int(struct.unpack_from("<q", self._map, 32)[0])
+        return int(struct.unpack_from("<q", self._map, 24)[0])
 
     @property
-    def silences(self) -> bytes:
-        """How often the Redis of each queue was silent, as a pattern to be compared."""
-        return self._map[self._counts_at : self._counts_at + _COUNTS]
+    def doubts(self) -> bytes:
+        """How often the supervisor had doubts of each queue, a byte for each, to be compared."""
+        return self._map[self._doubts_at : self._doubts_at + self.queues]
 
     # -- the supervisor writes ---------------------------------------------------------------------
 
     def ask(self, what: int) -> None:
         """Ask the worker to DRAIN or STOP; then knock with SIGTERM. Never back again."""
         if what > self.asked:
-            struct.pack_into("<q", self._map, 32, what)
+            struct.pack_into("<q", self._map, 24, what)
 
-    def silent(self, queue: int) -> None:
-        """Say that the Redis of a queue, by its index, was silent and answers now; then knock with
-        SIGURG."""
-        at = self._counts_at + queue % _COUNTS
+    def doubt(self, queue: int) -> None:
+        """Say that the worker may hear nothing of a queue any more; then knock with SIGURG."""
+        at = self._doubts_at + queue
         self._map[at] = (self._map[at] + 1) % 256
 
     # -- the supervisor reads ----------------------------------------------------------------------
 
-    @property
-    def rejoins(self) -> int:
-        """How often the worker registered again: names its consumers, with the base name."""
-        return int(struct.unpack_from("<q", self._map, 0)[0])
+    def rejoins(self, queue: int) -> int:
+        """How often the worker registered again in a queue: names its consumer there, with the base
+        name."""
+        return int(_COUNT.unpack_from(self._map, self._rejoins(queue))[0])
+
+    def _rejoins(self, queue: int) -> int:
+        return self._rejoins_at + queue * _COUNT.size
 
     @property
     def phase(self) -> int:
         """What the worker says it is doing."""
-        return int(struct.unpack_from("<q", self._map, 8)[0])
+        return int(struct.unpack_from("<q", self._map, 0)[0])
 
     @property
     def done(self) -> int:
         """Jobs that ended in this process."""
-        return int(struct.unpack_from("<q", self._map, 16)[0])
+        return int(struct.unpack_from("<q", self._map, 8)[0])
 
     @property
     def shard_words(self) -> int:
         """How often a shard had a word for this worker."""
-        return int(struct.unpack_from("<q", self._map, 48)[0])
+        return int(struct.unpack_from("<q", self._map, 40)[0])
 
     @property
     def our_fault(self) -> bool:
         """Whether the worker said that it fails by a fault of rqueue's own."""
-        return bool(struct.unpack_from("<q", self._map, 24)[0])
+        return bool(struct.unpack_from("<q", self._map, 16)[0])
 
     @property
     def words(self) -> str:
         """Lines that the supervisor logs once, whatever number of workers say the same: at the
         start what looks like a mistake, at the end (exit codes 1 and 4) why it cannot work. The
         worker sets them."""
-        (size,) = struct.unpack_from("<q", self._map, 40)
+        (size,) = struct.unpack_from("<q", self._map, 32)
         return self._map[_HEAD.size : _HEAD.size + size].decode("utf-8", "replace")
 
     @words.setter
     def words(self, text: str) -> None:
         words = text.encode("utf-8", "replace")[:WORDS_BYTES]
         self._map[_HEAD.size : _HEAD.size + len(words)] = words
-        struct.pack_into("<q", self._map, 40, len(words))
+        struct.pack_into("<q", self._map, 32, len(words))
 
     @property
     def busy(self) -> bool:
@@ -214,7 +219,7 @@ class StatusPage:
 
 
 def consumer_of(base: str, rejoins: int) -> str:
-    """The consumer name of a worker process in all its queues."""
+    """The consumer name of a worker process in a queue where it registered again so often."""
     return f"{base}.{rejoins}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -45,11 +46,11 @@ jobs = st.tuples(
 
 
 class Machine(Watched):
-    """One or two queues, up to two workers."""
+    """One or two queues, up to two workers, which have a route to all queues or one to each."""
 
-    @initialize(queues=st.integers(1, 2), spec=specs, rare=st.booleans())
-    def begin(self, queues: int, spec: dict[str, Any], rare: bool) -> None:
-        self.world = World(self.client, self.url, self.scripts, queues)
+    @initialize(queues=st.integers(1, 2), spec=specs, rare=st.booleans(), apart=st.booleans())
+    def begin(self, queues: int, spec: dict[str, Any], rare: bool, apart: bool = False) -> None:
+        self.world = World(self.client, self.url, self.scripts, queues, apart)
         self.world.open()
         self.sound = False
         self.world.tell_time()
@@ -138,7 +139,8 @@ class Machine(Watched):
         worker = self.one(pick)
         if worker is None or len(worker.connections) < 2:
             return
-        calls, wakes = worker.connections[-2:]
+        route = pick % (len(worker.connections) // 2)
+        calls, wakes = worker.connections[2 * route : 2 * route + 2]
         match fault:
             case "lose call":
                 calls.lose = True
@@ -151,42 +153,59 @@ class Machine(Watched):
             case "break wake" if wakes.socket is not None:
                 wakes.socket.shutdown(2)
 
-    @rule(seconds=st.sampled_from([0.1, 2.0, 20.0, 40.0]))
-    def outage(self, seconds: float) -> None:
-        """Redis cannot be reached for a while."""
+    @rule(seconds=st.sampled_from([0.1, 2.0, 20.0, 40.0]), pick=some)
+    def outage(self, seconds: float, pick: int = 0) -> None:
+        """Redis cannot be reached for a while; on two routes, for one of the queues."""
         self.step()
         world = self.world
-        world.fall()
-        world.advance(seconds)
+        met = list(range(len(world.queues)))
+        if world.apart:
+            met = [pick % len(met)]
+        world.fall(*[world.queues[at].name for at in met])
+        self.let_pass(seconds)
         if seconds > LEASE_MS / 1000:
             for worker in self.living:
-                self.excuse(worker)
-        world.down = False
+                self.excuse(worker, met)
+        world.rise()
         self.renew()
 
+    @precondition(lambda self: self.world.apart and not self.world.hung)
     @rule(pick=some)
-    def lose_lease(self, pick: int) -> None:
-        """Another supervisor takes a worker for dead, and gives its jobs to others."""
+    def hang(self, pick: int) -> None:
+        """The Redis of one queue answers nothing any more."""
         self.step()
+        self.world.hang(self.world.queues[pick % len(self.world.queues)].name)
+
+    @precondition(lambda self: self.world.hung)
+    @rule()
+    def recover(self) -> None:
+        """It goes on."""
+        self.step()
+        self.go_on()
+
+    @rule(pick=some, queue=st.sampled_from([-1, 0, 1]))
+    def lose_lease(self, pick: int, queue: int = -1) -> None:
+        """Another supervisor takes a worker for dead, in one queue or in all, and gives its jobs to
+        others."""
+        self.step()
+        queues = range(len(self.world.queues))
         if worker := self.one(pick):
-            self.take_back(worker, {})
+            self.take_back(worker, {}, [at for at in queues if queue in (-1, at)])
 
-    def excuse(self, worker: Worker) -> None:
-        """What it began others may begin again, and what it begins before it knows."""
-        worker.lost = worker.page.rejoins
-        for job in self.world.jobs:
-            if worker.base in job.begins:
-                job.excuses += 1
-
-    def take_back(self, worker: Worker, charged: dict[str, list[commands.Ran]]) -> None:
-        self.excuse(worker)
-        for queue in self.world.queues:
-            keys = queue.keys
+    def take_back(
+        self,
+        worker: Worker,
+        charged: dict[str, list[commands.Ran]],
+        queues: Sequence[int] | None = None,
+    ) -> None:
+        self.excuse(worker, queues)
+        for at, queue in enumerate(self.world.queues):
+            if queues is not None and at not in queues:
+                continue
+            ran = charged.get(queue.name, [])
+            call = commands.reclaim(queue.keys, worker.consumer(at), CAUSE, ran)
             try:
-                while execute(
-                    self.client,
-                    commands.reclaim(keys, worker.consumer, CAUSE, charged.get(queue.name, [])),
-                ).held:
+                while execute(self.client, call).held:
                     pass
             except RegistrationLost:
                 continue

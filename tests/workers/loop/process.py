@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import redis
 from redis import exceptions as rx
 
 from rqueue.transport.connection import Connection
+from rqueue.transport.knock import SILENT_S
 from rqueue.transport.redis_client import translate
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
@@ -29,7 +31,7 @@ class Worker:
         self.base = f"w{number}"
         self.spec = spec
         self.tasks = tasks
-        self.page = StatusPage(spec.slots)
+        self.page = StatusPage(spec.slots, len(spec.queues))
         self.dead = False
         self.left = False
         """Its end came by itself, in order or past its deadline."""
@@ -38,16 +40,16 @@ class Worker:
         self.stop: Any = None
         self.child: Any = None
         self.connections: list[StageConnection] = []
-        """The one that carries its calls, the one that listens."""
+        """Of each route the one that carries its calls, the one that listens."""
         self.loops: list[asyncio.AbstractEventLoop] = []
         self.asked = False
         self.excused = False
-        self.lost = -1
-        """The registration that another supervisor took from it, by its number."""
+        self.lost: dict[int, int] = {}
+        """By queue, the registration that another supervisor took from it, by its number."""
         self.alone: tuple[Truth, str, int] | None = None
         """The crashed job that it began last, as which consumer, and by which delivery."""
-        self.missed = False
-        """Whether its registration was not there at the last renewal."""
+        self.missed: set[int] = set()
+        """The queues in which its registration was not there at the last renewal."""
 
     def work(self) -> None:
         """Its main thread; the process ends with it, whatever its other threads are at."""
@@ -60,13 +62,19 @@ class Worker:
         self.page.ask(level)
         self.stop._knock(15, None)
 
+    def doubt(self, queue: int) -> None:
+        """What the supervisor does where a queue does not know the worker: the page, and a word
+        that there is news."""
+        self.page.doubt(queue)
+        self.stop.wake()
+
     @property
     def ended(self) -> bool:
         return self.dead or self.code is not None
 
-    @property
-    def consumer(self) -> str:
-        return consumer_of(self.base, self.page.rejoins)
+    def consumer(self, queue: int) -> str:
+        """As which consumer it is registered in a queue, by its number."""
+        return consumer_of(self.base, self.page.rejoins(queue))
 
     @property
     def executors(self) -> int:
@@ -83,10 +91,15 @@ class Worker:
 class StageConnection(Connection):
     """A connection whose faults the test chooses. `lose`: the next reply is read and thrown away.
     `cut`: the next command does not arrive. `before`: what happens just before the next one.
-    `lose_of`: a script whose next reply is thrown away."""
+    `lose_of`: a script whose next reply is thrown away. `queue`: the one it is for, or the first
+    of several. `kept`: what was sent to a Redis that hangs."""
 
-    def __init__(self, world: World, client: redis.Redis, timeout: float | None = 15.0) -> None:
+    def __init__(
+        self, world: World, client: redis.Redis, queue: str, timeout: float | None = 15.0
+    ) -> None:
         super().__init__(client, timeout)
+        self.queue = queue
+        self.kept: list[tuple[Any, ...]] = []
         self.lose = False
         self.cut = False
         self.before: Callable[[], None] | None = None
@@ -102,25 +115,71 @@ class StageConnection(Connection):
     def send(self, *commands: Any) -> None:
         if self.owner.dead:
             raise Gone
+        if self.queue in self.world.hung:
+            if self.connected:
+                self.kept.append(commands)
+                return
+            self._wait()
         self.world.tell_time()
         before, self.before = self.before, None
         if before is not None:
             before()
         if self.lose_of and commands[0][1] == self.world.scripts.script(self.lose_of).sha:
             self.lose, self.lose_of = True, ""
-        if self.world.down or self.cut:
+        if self.queue in self.world.away or self.cut:
             self.cut = False
             raise self._fault()
         self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
         super().send(*commands)
         self.world.catch_up()
 
+    def _wait(self) -> None:
+        """For a Redis that hangs, as long as its answer may take."""
+        stage = self.world.stage
+        stage.wait(lambda: self.queue not in self.world.hung, self._timeout)
+        if self.queue in self.world.hung:
+            raise self.overdue()
+
+    def go_on(self) -> None:
+        """Redis hangs no more, and reads what was sent to it meanwhile."""
+        kept, self.kept = self.kept, []
+        for commands in kept:
+            assert self._resp is not None
+            with suppress(OSError):  # whose end the worker reads
+                self._resp.send(*commands)
+
+    def close(self) -> None:
+        self.kept = []
+        super().close()
+
+    def knock(self) -> Any:
+        return StageKnock(self.world, self.queue)
+
     def read(self) -> Any:
+        if self.kept:
+            self._wait()
         self.world.stage.pause()
         reply = super().read()
         self.world.catch_up()
         self.world.note(f"{self.owner.base} reads {str(reply)[:300]}")
-        if self.lose or self.world.down:
+        if self.lose or self.queue in self.world.away:
             self.lose = False
             raise self._fault()
         return reply
+
+
+class StageKnock:
+    """A knock at a Redis on the stage."""
+
+    def __init__(self, world: World, queue: str) -> None:
+        self._world = world
+        self._queue = queue
+        self._since = world.stage.now
+
+    def answered(self) -> bool | None:
+        if self._queue not in self._world.hung:
+            return True
+        return None if self._world.stage.now < self._since + SILENT_S else False
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -24,7 +24,8 @@ from tests.support.profiles import examples
 from tests.support.snapshot import take_snapshot
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine
-from tests.workers.loop.world import CAUSE
+from tests.workers.loop.two_queues import AT_ONCE_S, lose_one_of_two, stall_beside_one_that_hangs
+from tests.workers.loop.world import CAUSE, LEASE_MS
 
 QUICK = settings(
     max_examples=examples(40, 60),
@@ -118,9 +119,9 @@ def test_a_registration_whose_reply_was_lost_is_the_only_one(machine: type[Machi
         played.finish_all(choices=[])
         played.let_pass(2)
         played.holds()
-        assert not worker.connections[-2].lose_of and worker.page.rejoins == 1
+        assert not worker.connections[-2].lose_of and worker.page.rejoins(0) == 1
         consumers = take_snapshot(played.client, played.world.queues[0].keys).consumers
-        assert list(consumers) == [worker.consumer]
+        assert list(consumers) == [worker.consumer(0)]
     finally:
         played.teardown()
 
@@ -185,7 +186,7 @@ def test_a_queue_that_was_not_left_after_all_is_listened_to(machine: type[Machin
         first = played.world.queues[0]
 
         def lose_one() -> None:
-            execute(played.client, commands.reclaim(first.keys, worker.consumer, CAUSE, []))
+            execute(played.client, commands.reclaim(first.keys, worker.consumer(0), CAUSE, []))
             calls.before = leave_one
 
         def leave_one() -> None:
@@ -206,3 +207,46 @@ def test_a_queue_that_was_not_left_after_all_is_listened_to(machine: type[Machin
         assert [job.ends for job in played.world.jobs] == [["none"]] * 3
     finally:
         played.teardown()
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_registration_lost_in_one_queue_is_no_loss_of_another(
+    machine: type[Machine], apart: bool
+) -> None:
+    played = machine()
+    try:
+        lose_one_of_two(played, apart)
+    finally:
+        played.teardown()
+
+
+def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -> None:
+    """It waits for jobs in both of two queues; one of them does not know it."""
+    played = machine()
+    try:
+        played.begin(queues=2, spec={}, rare=False, apart=True)
+        played.holds()
+        (worker,) = played.living
+        played.take_back(worker, {}, [1])
+        played.enqueue(pick=1, many=[("sync", 0.0, [], 0)], alone=False)
+        played.let_pass(0.1)
+        (job,) = played.world.jobs
+        assert not job.begins
+        played.let_pass(LEASE_MS / 1000)
+        played.holds()
+        assert job.ends == ["none"]
+        assert (worker.page.rejoins(0), worker.page.rejoins(1)) == (0, 1)
+    finally:
+        played.teardown()
+
+
+@pytest.mark.parametrize("spec", [{"async_slots": 0}, {"threads": 2}, {"threads": 0}])
+def test_a_queue_whose_redis_hangs_delays_no_other(
+    machine: type[Machine], spec: dict[str, int]
+) -> None:
+    played = machine()
+    try:
+        stall = stall_beside_one_that_hangs(played, spec)
+    finally:
+        played.teardown()
+    assert stall <= AT_ONCE_S

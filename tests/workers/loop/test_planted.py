@@ -13,16 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import RegistrationLost
 from rqueue_workers.worker import dealing
 from rqueue_workers.worker.demand import LINGER_S
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors import main_thread
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.isolation import FIRST_S, Isolation
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.subscription import Subscription
 from tests.property.sources import sound
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine, specs
+from tests.workers.loop.two_queues import AT_ONCE_S, lose_one_of_two, stall_beside_one_that_hangs
 
 SEARCH = settings(
     max_examples=400,
@@ -97,9 +100,9 @@ class AfterACrash(Machine):
     """Begins with a job that has cost a worker its process: from nothing, the search needs hundreds
     of tries to come to where such jobs matter."""
 
-    @initialize(queues=st.integers(1, 2), spec=specs, rare=st.booleans())
-    def begin(self, queues: int, spec: dict[str, Any], rare: bool) -> None:
-        super().begin(queues, spec, rare)
+    @initialize(queues=st.integers(1, 2), spec=specs, rare=st.booleans(), apart=st.booleans())
+    def begin(self, queues: int, spec: dict[str, Any], rare: bool, apart: bool = False) -> None:
+        super().begin(queues, spec, rare, apart)
         self.enqueue(pick=0, many=[("sync", None, [], 0)], alone=False)
         self.world.settle()
         self._kill(self.living[0])
@@ -195,9 +198,69 @@ def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
         assert not crashed.runs
         assert len(behind.begins) == planted
         assert len(played.world.not_alone) == planted
-        played.world.down = False
+        played.world.rise()
         played.let_pass(1)
         assert behind.ends == ["none"]
+    finally:
+        played.sound = False
+        played.teardown()
+
+
+def _dropped_in_all(patch: Patch) -> None:
+    rejoin = Dispatcher.rejoin
+
+    def dropped(self: Dispatcher, error: RegistrationLost) -> None:
+        for one in self.subscriptions:
+            if one.term and one.queue != error.queue:
+                self._drop(one)
+        rejoin(self, error)
+
+    patch.setattr(Dispatcher, "rejoin", dropped)
+
+
+def test_it_is_found_that_all_registrations_go_with_one_that_is_lost(
+    client: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Played, as all of what concerns two routes: the search would need hundreds of tries."""
+    _dropped_in_all(monkeypatch)
+    parts = {"client": client, "url": server.url, "scripts": sound()}
+    played = type("Machine", (Machine,), parts)()
+    try:
+        with pytest.raises(AssertionError):
+            lose_one_of_two(played, apart=True)
+    finally:
+        played.sound = False
+        played.teardown()
+
+
+def _waited_for(patch: Patch) -> None:
+    def landed(self: Dispatcher, route: Route) -> bool:
+        self.land(route)
+        return True
+
+    patch.setattr(Dispatcher, "landed", landed)
+
+
+def _forgotten(patch: Patch) -> None:
+    def forget(self: Subscription) -> None:
+        self.flight = None
+
+    patch.setattr(Subscription, "abandon", forget)
+
+
+@pytest.mark.parametrize("plant", [_waited_for, _forgotten])
+def test_it_is_found_that_a_call_without_an_answer_is(
+    plant: Callable[[Patch], None],
+    client: redis.Redis,
+    server: EmbeddedRedis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(monkeypatch)
+    parts = {"client": client, "url": server.url, "scripts": sound()}
+    played = type("Machine", (Machine,), parts)()
+    try:
+        with pytest.raises(AssertionError):
+            assert stall_beside_one_that_hangs(played, {"threads": 2}) <= AT_ONCE_S
     finally:
         played.sound = False
         played.teardown()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import redis
@@ -82,6 +83,26 @@ class Watched(RuleBasedStateMachine):
         self.world.note(f"-- {sys._getframe(1).f_code.co_name}")
         self.world.stage.choices.extend(choices or ())
 
+    def go_on(self) -> None:
+        """Whatever hangs goes on. Where that lasted longer than a lease, others may have the
+        jobs."""
+        world = self.world
+        for name, since in list(world.hung.items()):
+            if world.stage.now - since >= LEASE_MS / 1000:
+                for worker in self.living:
+                    self.excuse(worker, [world.number(name)])
+        world.rise()
+
+    def excuse(self, worker: Worker, queues: Sequence[int] | None = None) -> None:
+        """What it began in these queues, or in all, others may begin again, and what it begins
+        before it knows."""
+        for at, queue in enumerate(self.world.queues):
+            if queues is None or at in queues:
+                worker.lost[at] = worker.page.rejoins(at)
+                for job in self.world.jobs:
+                    if job.queue == queue.name and worker.base in job.begins:
+                        job.excuses += 1
+
     def waiting(self) -> list[Truth]:
         return [
             job for job in self.world.jobs if job.runs and job.lasts is None and not job.may_end
@@ -103,19 +124,21 @@ class Watched(RuleBasedStateMachine):
             seconds -= some_s
 
     def renew(self) -> None:
-        """What the supervisor does: an idle worker whose lease had ended hears nothing any more, so
-        another one is to take its place."""
-        living = {worker.consumer: worker for worker in self.living}
-        gone: set[str] = set()
-        for queue in self.world.queues:
-            gone.update(
-                execute(self.client, commands.renew(queue.keys, LEASE_MS, list(living))).gone
-            )
-        for name, worker in living.items():
-            missed = name in gone and worker.page.phase == READY
-            if missed and worker.missed and not worker.page.running():
-                worker.ask(DRAIN)
-            worker.missed = missed
+        """What the supervisor does: a worker whose lease had ended may hear nothing of that queue
+        any more, so it has to ask."""
+        for at, queue in enumerate(self.world.queues):
+            if queue.name in self.world.away or queue.name in self.world.hung:
+                continue
+            living = {worker.consumer(at): worker for worker in self.living}
+            renewal = commands.renew(queue.keys, LEASE_MS, list(living))
+            gone = execute(self.client, renewal).gone
+            for name, worker in living.items():
+                if name not in gone or worker.page.phase != READY:
+                    worker.missed.discard(at)
+                elif at in worker.missed:
+                    worker.doubt(at)
+                else:
+                    worker.missed.add(at)
 
     @invariant()
     def holds(self) -> None:
@@ -158,6 +181,7 @@ class Watched(RuleBasedStateMachine):
     def everything_ends(self) -> None:
         """Whatever happened: with time, and workers who know the tasks, every job ends."""
         world = self.world
+        self.go_on()
         for queue in world.queues:
             if queue.name in world.paused:
                 execute(self.client, commands.resume(queue.keys))

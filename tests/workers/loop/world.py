@@ -18,6 +18,7 @@ import redis
 from rqueue.client._sync.queue import Queue
 from rqueue.model.job import parse_value
 from rqueue.protocol import server_clock
+from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import Scripts
 from rqueue.tasks.context import current_job
 from rqueue.tasks.control import Reject, Retry, Snooze
@@ -30,6 +31,7 @@ from rqueue_workers.worker import (
     demand,
     departure,
     dispatcher,
+    hearing,
     isolation,
     news,
     outage,
@@ -54,9 +56,12 @@ SINCE_MS = 60_000_000_000
 
 
 class World:
-    """Queues on a server whose clock is the stage's, and workers for them."""
+    """Queues on a server whose clock is the stage's, and workers for them. apart: the workers have
+    a route to each queue, as on a cluster, and what becomes of one is not the others' trouble."""
 
-    def __init__(self, client: redis.Redis, url: str, scripts: Scripts, queues: int) -> None:
+    def __init__(
+        self, client: redis.Redis, url: str, scripts: Scripts, queues: int, apart: bool = False
+    ) -> None:
         self.stage = Stage()
         self.client = client
         self.url = url
@@ -65,7 +70,11 @@ class World:
         self.queues = [Queue(f"loop{i}-{tag}", redis=client) for i in range(queues)]
         self.workers: list[Worker] = []
         self.jobs: list[Truth] = []
-        self.down = False
+        self.apart = apart
+        self.away: set[str] = set()
+        """The queues that cannot be reached."""
+        self.hung: dict[str, float] = {}
+        """The queues whose Redis answers nothing, and keeps its connections open; since when."""
         self.paused: set[str] = set()
         self._clock_ms = -1
         self._patches = ExitStack()
@@ -80,24 +89,27 @@ class World:
         stage = self.stage
         put = self._patches.enter_context
         for module in (
-            attempt, base, demand, departure, dispatcher, isolation, main_thread, outage, recycling,
-            shutdown, standby_thread, subscription, server_clock, worker_module,
+            attempt, base, demand, departure, dispatcher, hearing, isolation, main_thread, outage,
+            recycling, route, shutdown, standby_thread, subscription, server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
-        put(patch("rqueue.transport.wake_listener.select", stage.module_select()))
+        for name in ("rqueue.transport.wake_listener", "rqueue.transport.connection"):
+            put(patch(f"{name}.select", stage.module_select()))
         put(patch("threading.Thread.start", lambda thread: stage.start(thread)))
         put(patch.object(outage, "random", lambda: 0.5))
-        put(patch.object(shutdown, "select", stage.module_select()))
+        for module in (hearing, shutdown):
+            put(patch.object(module, "select", stage.module_select()))
         for module in (news, standby_thread):
             put(patch.object(module, "threading", stage.module_threading()))
-        put(patch.object(dispatcher, "Lock", stage.lock))
+        put(patch.object(hearing, "Lock", stage.lock))
         put(patch.object(threads, "SimpleQueue", stage.simple_queue))
         put(patch.object(event_loop, "_new_loop", self._loop))
         for module in (threads, event_loop, standby_thread):
             put(patch.object(module, "fail_hard", self._fail_hard))
         put(patch.object(departure, "os", SimpleNamespace(_exit=self._exit, getpid=os.getpid)))
         put(patch.object(route, "connection_for", self._connection))
+        put(patch.object(route, "is_cluster", lambda _client: self.apart))
         put(patch.object(worker_module, "load_plans", self._plans))
         put(patch.object(worker_module, "Stop", self._remember("stop", worker_module.Stop)))
         put(patch.object(worker_module, "Worker", self._remember("child", worker_module.Worker)))
@@ -140,9 +152,9 @@ class World:
                 loop.close()
 
     def _connection(
-        self, client: redis.Redis, _keys: object, timeout: float | None, **_of_clusters: object
+        self, client: redis.Redis, keys: QueueKeys, timeout: float | None, **_of_clusters: object
     ) -> StageConnection:
-        return StageConnection(self, client, timeout)
+        return StageConnection(self, client, keys.queue, timeout)
 
     def _loop(self) -> asyncio.AbstractEventLoop:
         loop = self.stage.event_loop()
@@ -192,13 +204,29 @@ class World:
         """Keep it for those who have to find out what happened."""
         self.log.append(f"{self.stage.now:.6f} {what}")
 
-    def fall(self) -> None:
-        """Redis cannot be reached any more, until `down` is False again."""
-        self.down = True
+    def fall(self, *queues: str) -> None:
+        """Redis cannot be reached any more for these queues, or for all, until `rise`."""
+        self.away.update(queues or [queue.name for queue in self.queues])
         for worker in self.workers:
             for connection in worker.connections:
-                if connection.socket is not None:
+                if connection.queue in self.away and connection.socket is not None:
                     connection.socket.shutdown(2)
+
+    def rise(self) -> None:
+        """Redis can be reached again, and hangs no more."""
+        self.away.clear()
+        self.hung.clear()
+        for worker in self.workers:
+            for connection in worker.connections:
+                connection.go_on()
+
+    def hang(self, queue: str) -> None:
+        """The Redis of a queue answers nothing, until `rise`."""
+        self.hung[queue] = self.stage.now
+
+    def number(self, name: str) -> int:
+        """Which of the queues has this name."""
+        return [queue.name for queue in self.queues].index(name)
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -252,14 +280,15 @@ class World:
         self._look_for_overtaken(job)
         self._look_for_company(job)
         job.runs.append(self._owner())
-        if self._owner().lost == self._owner().page.rejoins:
+        at = self.number(job.queue)
+        if self._owner().lost.get(at) == self._owner().page.rejoins(at):
             job.excuses += 1
         return job
 
     def _look_for_overtaken(self, job: Truth) -> None:
         """Where one slot of one worker is all there ever was, jobs begin in their order."""
         worker = self._owner()
-        alone = worker.spec.threads <= 1 and worker.lost < 0 and len(self.workers) == 1
+        alone = worker.spec.threads <= 1 and not worker.lost and len(self.workers) == 1
         if not alone or job.task != "sync" or len(job.begins) > 1 or not job.plain:
             return
         for other in self.jobs[: job.number]:
@@ -283,7 +312,7 @@ class World:
         if context.crashes:
             if beside:
                 self.not_alone.append(f"{job.id} crashed before, and begins beside {beside}")
-            owner.alone = job, owner.consumer, context.delivery
+            owner.alone = job, owner.consumer(self.number(job.queue)), context.delivery
 
     def _holds(self, job: Truth, consumer: str, delivery: int) -> bool:
         """Whether a job is still held here by this delivery."""

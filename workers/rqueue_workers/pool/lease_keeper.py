@@ -147,7 +147,9 @@ class RunningNotes:
     def _news(self, now: float) -> Iterator[tuple[str, list[Running]]]:
         there = set()
         for process, jobs in self._running(now, BEGUN_AFTER):
-            consumer = process.consumer
+            if not process.serves(self._index):
+                continue
+            consumer = process.consumer(self._index)
             there.add(consumer)
             mine = [job for job in jobs if job.queue == self._index][:NOTES_MOST]
             if not {(job.id, job.started) for job in mine} <= self._noted.get(consumer, set()):
@@ -185,7 +187,7 @@ class Stopped:
     def __init__(self, index: int, keys: QueueKeys, process: WorkerProcess) -> None:
         self.queue = keys.queue
         self._keys = keys
-        self._consumer = process.consumer
+        self._consumer = process.consumer(index)
         self._ids = [job.id for job in process.condemned if job.queue == index]
 
     def call(self) -> ScriptCall[int] | None:

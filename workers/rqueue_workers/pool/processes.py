@@ -59,10 +59,13 @@ class WorkerProcess:
     patience: float = 0.0
     """Seconds that it got beyond the deadline, because Redis was gone."""
 
-    @property
-    def consumer(self) -> str:
-        """Its consumer name, in all its queues."""
-        return consumer_of(self.base, self.page.rejoins)
+    def serves(self, queue: int) -> bool:
+        """Whether a queue, by its index, was there when it was forked."""
+        return queue < self.page.queues
+
+    def consumer(self, queue: int) -> str:
+        """Its consumer name in a queue that it serves."""
+        return consumer_of(self.base, self.page.rejoins(queue))
 
     @property
     def asked(self) -> bool:
@@ -88,9 +91,11 @@ class WorkerProcess:
             self.wake()
 
     def doubt(self, queue: int) -> None:
-        """Tell it that the Redis of a queue, by its index, was silent and answers now."""
-        self.page.silent(queue)
-        self._send(signal.SIGURG)
+        """Have it look whether it still hears of a queue: Redis was silent and answers now, or does
+        not know it any more."""
+        if self.serves(queue):
+            self.page.doubt(queue)
+            self._send(signal.SIGURG)
 
     def wake(self) -> None:
         """Let it go on: stopped, it would not hear that it is to leave."""
@@ -145,17 +150,22 @@ class WorkerProcesses:
         filled = {process.index for process in self if process.stays}
         return [index for index in range(wanted) if index not in filled]
 
-    def consumers(self) -> dict[str, bool]:
-        """Consumer names whose leases are to be renewed, and whether the worker is at work.
+    def consumers(self, queue: int) -> dict[str, bool]:
+        """Consumer names whose leases are to be renewed in a queue, and whether the worker is at
+        work.
 
         A stopped process (SIGSTOP) does not work on its jobs: if that lasts, others get them.
         """
-        return {process.consumer: process.ready for process in self if not process.stopped}
+        return {
+            process.consumer(queue): process.ready
+            for process in self
+            if process.serves(queue) and not process.stopped
+        }
 
     def fork(self, index: int, close: Callable[[], None]) -> WorkerProcess:
         """Start a worker. `close` runs in it first: it drops the supervisor's connection."""
         base = f"{self.name}:{index}-{token_hex(3)}"
-        page = StatusPage(self._spec.slots)
+        page = StatusPage(self._spec.slots, len(self._spec.queues))
         parent = os.getpid()
         sys.stdout.flush()
         sys.stderr.flush()

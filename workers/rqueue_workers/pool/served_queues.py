@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rqueue.errors import ConfigError, RedisUnavailable, RQueueError
@@ -11,6 +12,7 @@ from rqueue.logs import logger
 from rqueue.model.shard_table import ShardTable
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.shards import read_shards
+from rqueue.protocol.forwarding import TargetAway
 from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.protocol.sharding import advancing
 from rqueue.transport.redis_client import is_cluster, open_client
@@ -56,19 +58,18 @@ def with_shards(spec: WorkerSpec) -> WorkerSpec:
     settings = spec.settings
     client = open_client(settings.url or "", socket_connect_timeout=settings.connect_timeout)
     tables = []
+    served = [QueueKeys(queue, settings.namespace) for queue in spec.queues]
+    connection = connection_for(client, served[0], timeout=settings.command_timeout)
     try:
-        for queue in spec.queues:
-            keys = QueueKeys(queue, settings.namespace)
-            connection = connection_for(client, keys, timeout=settings.command_timeout)
+        for keys in served:
             try:
-                tables.append(connection.run(read_shards(keys), queue=queue))
-            except RedisUnavailable as error:
+                tables.append(connection.run(read_shards(keys), queue=keys.queue))
+            except (RedisUnavailable, TargetAway) as error:
                 if not is_cluster(client):
                     raise
-                log.info("cannot ask whether queue %s has shards: %s", queue, error)
-            finally:
-                connection.close()
+                log.info("cannot ask whether queue %s has shards: %s", keys.queue, error)
     finally:
+        connection.close()
         client.close()
     found = spread(spec, tables)
     if not found.queues:
@@ -108,7 +109,7 @@ class ServedQueues:
             renewal = Renewal(
                 keys,
                 settings.lease_ms,
-                self._processes.consumers,
+                partial(self._processes.consumers, index),
                 self._lost,
                 clock,
                 self._pending.add,

@@ -304,11 +304,13 @@ class Supervisor:
         if verdict.no_start:
             self._could_not_start(process, exit_cause)
         for index, keys in enumerate(self._served.keys):
+            if not process.serves(index):
+                continue
             charged = [job for job in verdict.charged if job.queue == index]
             clock = self._pending.clock(keys.queue)
             cause = verdict.cause(charged, clock.ms(time.monotonic()))
             reports = [ran(job, clock) for job in charged]
-            self._pending.add(Reclaim(keys, process.consumer, cause, reports, clock))
+            self._pending.add(Reclaim(keys, process.consumer(index), cause, reports, clock))
             self._pending.add(Stopped(index, keys, process))
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
@@ -366,21 +368,15 @@ class Supervisor:
 
     def _lease_ended(self, queue: str, consumers: Sequence[str]) -> None:
         """Another pool took us for dead: Redis was gone, or the host asleep, for longer than a
-        lease.
-
-        A worker that is busy learns it when it settles, and registers again. An idle one waits on a
-        list that nobody writes to any more, so another one takes its place.
-        """
+        lease. A worker that has no jobs of that queue waits on a list that nobody writes to any
+        more: it is to ask, learns it, and registers there again."""
+        index = self._served.names.index(queue)
         for process in self._processes:
-            if process.consumer not in consumers or not process.stays:
-                continue
-            idle = not process.page.running()
-            log.warning(
-                "worker %s is no longer registered in queue %s although it lives (its lease"
-                " ended, or Redis lost its data): %s",
-                process.base,
-                queue,
-                "replacing it" if idle else "it joins again when it settles",
-            )
-            if idle and self._stage == WORKING:
-                self._retire(process)
+            if process.serves(index) and process.consumer(index) in consumers:
+                log.warning(
+                    "worker %s is no longer registered in queue %s although it lives (its lease"
+                    " ended, or Redis lost its data): it joins again",
+                    process.base,
+                    queue,
+                )
+                process.doubt(index)

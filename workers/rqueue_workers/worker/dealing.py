@@ -9,6 +9,7 @@ from rqueue.model.job_order import overtakers
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.executors.base import Executor, Job
+from rqueue_workers.worker.flight import Held
 from rqueue_workers.worker.isolation import Isolation
 from rqueue_workers.worker.subscription import Subscription, Unstarted
 from rqueue_workers.worker.task_kind import TaskKinds
@@ -161,19 +162,19 @@ class Dealing:
                         break
         return False
 
-    def running_in(self, subscription: Subscription) -> set[bytes]:
-        """Ids of a subscription's jobs that run."""
-        ids = set()
+    def running_in(self, subscription: Subscription) -> set[Held]:
+        """A subscription's jobs that run, as they were delivered."""
+        jobs = set()
         running = self.slot.job
         if running is not None and running[0] is subscription:
-            ids.add(running[1])
+            jobs.add(running[1:3])
         for executor in self.executors.values():
-            ids |= {
-                job.id
+            jobs |= {
+                (job.id, job.value)
                 for job in list(executor.running.values())
                 if job.subscription is subscription
             }
-        return ids
+        return jobs
 
     @property
     def running(self) -> int:

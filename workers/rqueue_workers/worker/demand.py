@@ -83,11 +83,13 @@ class Demand(Dealing):
 
     def wants(self, subscription: Subscription, now: float, blocked: bool = False) -> bool:
         """Whether there is something to tell or to ask for."""
+        if subscription.flight is not None:
+            return not subscription.route.apart or subscription.route.answered(now)
         if subscription.damage.since:
             return now >= subscription.damage.retry_at
         if not subscription.term:
             return not self.closing
-        if subscription.doubtful or subscription.flight is not None:
+        if subscription.doubtful:
             return True
         if subscription.stops or (subscription.pending and not self._lingers(subscription, now)):
             return True
@@ -125,11 +127,14 @@ class Demand(Dealing):
         times = [
             subscription.timer_at - now
             for subscription in self.subscriptions
-            if subscription.timer_at and not subscription.away
+            if subscription.timer_at and not subscription.away and not subscription.engaged
         ]
         for subscription in self.subscriptions:
             if subscription.route.away:
                 times.append(subscription.route.waiting)
+                continue
+            if subscription.flight is not None and subscription.route.apart:
+                times.append(subscription.route.due_at - now)
                 continue
             if subscription.damage.since:
                 times.append(subscription.damage.retry_at - now)
@@ -149,6 +154,6 @@ class Demand(Dealing):
                 subscription.hold(now)
             if isinstance(executor, ThreadExecutor) and (again := executor.limits(now)):
                 times.append(again)
-        if any(one.back and not one.away for one in self.subscriptions):
+        if any(one.back and not (one.away or one.engaged) for one in self.subscriptions):
             return 0.0
         return max(0.0, min(times)) if times else None

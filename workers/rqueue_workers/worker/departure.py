@@ -113,7 +113,7 @@ class Departure:
         # asked to leave before it had joined, it has nothing to listen to
         for route in self._dispatcher.routes:
             if not route.away and any(one.term for one in self._dispatcher.on(route)):
-                self._dispatcher.guarded(route, self._dispatcher.land, route, job=job)
+                self._dispatcher.guarded(route, self._dispatcher.landed, route, job=job)
                 self._dispatcher.guarded(route, self._dispatcher.poll, job=job)
         with self._dispatcher.lock:
             if job is not None and self._slot.job is not job:

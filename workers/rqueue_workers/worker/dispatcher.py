@@ -1,5 +1,4 @@
-"""The dispatcher: settles what ended, pulls what there is room for, hears wake-ups, puts jobs into
-their order.
+"""The dispatcher: settles what ended, pulls what there is room for, puts jobs into their order.
 
 The main thread works at it between jobs; while a job of its own runs long, the stand-by thread
 does. One lock is taken for each batch, none for a job.
@@ -7,42 +6,28 @@ does. One lock is taken for each batch, none for a job.
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Sequence
-from threading import Lock
 from time import monotonic
 
-from rqueue.errors import (
-    CommandRefused,
-    ConnectionLost,
-    QueueDamaged,
-    RedisTimeout,
-    RegistrationLost,
-    ServerError,
-)
+from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import came_back
-from rqueue.protocol.wake import Wake, delivered_job
-from rqueue.transport.wake_listener import first_readable
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.executors.base import Executor
-from rqueue_workers.worker.membership import Membership
+from rqueue_workers.worker.hearing import Hearing
 from rqueue_workers.worker.outcome import Ack
-from rqueue_workers.worker.route import Route
+from rqueue_workers.worker.route import BRIEF_S, Route
 from rqueue_workers.worker.settle_calls import CHUNK
 from rqueue_workers.worker.subscription import Subscription, Unstarted
 
 log = logger("rqueue.worker")
 
-POLL_S = 0.004
-"""Seconds between looks at the wake lists while there is work anyway."""
 
-
-class Dispatcher(Membership):
+class Dispatcher(Hearing):
     """All that the main thread and the stand-by thread share."""
 
     def __init__(
@@ -56,16 +41,16 @@ class Dispatcher(Membership):
         page: StatusPage,
     ) -> None:
         super().__init__(spec, subscriptions, executors, attempts, routes, slot, page)
-        self.lock = Lock()
-        self._flying: dict[Route, Subscription] = {}
-        """By route, whose settle call is under way: its reply is read before any other call."""
-        self._poll_at = 0.0
-        self._silences = page.silences
+        self._doubts = page.doubts
 
     # -- one step ----------------------------------------------------------------------------------
 
     def guarded(
-        self, route: Route, action: Callable[..., None], *arguments: object, job: Now | None = None
+        self,
+        route: Route,
+        action: Callable[..., object],
+        *arguments: object,
+        job: Now | None = None,
     ) -> bool:
         """Do something on a route, under the lock; an outage is noted, a lost registration made
         good. Whether Redis could be used.
@@ -82,7 +67,7 @@ class Dispatcher(Membership):
                     action(*arguments)
                 except RegistrationLost as error:
                     log.warning("%s", error)
-                    self.rejoin()
+                    self.rejoin(error)
             except QueueDamaged as error:
                 self.leave_alone(error)
             except ServerError as error:
@@ -97,15 +82,17 @@ class Dispatcher(Membership):
                 route.look()
 
     def look_at_page(self) -> None:
-        """The supervisor may have found that a Redis was silent for long, and that it, or another
-        one in its place, answers now."""
-        if (silences := self._page.silences) == self._silences:
+        """The supervisor may have reason to doubt that anything is heard of a queue: its Redis was
+        silent for long, or does not know this worker."""
+        if (doubts := self._page.doubts) == self._doubts:
             return
-        before, self._silences = self._silences, silences
+        before, self._doubts = self._doubts, doubts
         with self.lock:
             for subscription in self.subscriptions:
-                at = subscription.index % len(before)
-                if silences[at] != before[at] and subscription.route not in self._flying:
+                if doubts[subscription.index] == before[subscription.index]:
+                    continue
+                subscription.doubtful = True
+                if subscription.route not in self._flying:
                     subscription.route.connection.suspect()
                     subscription.route.listener.suspect()
 
@@ -124,8 +111,8 @@ class Dispatcher(Membership):
 
     def _step(self, subscription: Subscription, blocked: bool) -> None:
         route = subscription.route
-        if self._flying:
-            self.land(route)
+        if self._flying and not self._may_go_on(subscription, blocked):
+            return
         if subscription.damage.since:
             self._return_to(subscription)
         elif not subscription.term:
@@ -137,6 +124,11 @@ class Dispatcher(Membership):
             self._recover(subscription, blocked)
         elif subscription.passing and self._passed_on(subscription):
             pass  # the others first
+        elif route.apart and not self._takes_long(subscription):
+            self._send(subscription, blocked)
+            if not route.connection.answered(BRIEF_S):
+                return
+            self.land(route)
         else:
             self._take_in(
                 subscription, subscription.settle(self.window(subscription, blocked)), blocked
@@ -147,6 +139,33 @@ class Dispatcher(Membership):
             subscription.damage.over(subscription.queue)
         self.poll()  # last: a client may wait for an outcome that was settled
 
+    def _may_go_on(self, subscription: Subscription, blocked: bool) -> bool:
+        """Read the reply that is under way on a subscription's route. Whether something may be said
+        to its queue then: not before that reply is there, nor where it leaves nothing to say."""
+        engaged = subscription.engaged
+        if not self.landed(subscription.route):
+            return False
+        return not engaged or self.wants(subscription, monotonic(), blocked)
+
+    def _takes_long(self, subscription: Subscription) -> bool:
+        """Whether what is to be said takes more than one call, or more than its reply has to be
+        known before anything else is done."""
+        return bool(
+            subscription.doubtful
+            or subscription.passing
+            or subscription.settle_first
+            or subscription.follow_ups
+            or subscription.stops
+            or subscription.pending > CHUNK
+            or subscription.damage.since
+            or self.closing
+        )
+
+    def _send(self, subscription: Subscription, blocked: bool) -> None:
+        subscription.send(self.window(subscription, blocked))
+        self._flying[subscription.route] = subscription
+        subscription.route.begun()
+
     def _return_to(self, subscription: Subscription) -> None:
         """Ask a queue again that was damaged."""
         if not subscription.term:
@@ -156,12 +175,6 @@ class Dispatcher(Membership):
         else:
             return
         self._ask_anew(subscription)
-
-    def _ask_anew(self, but: Subscription) -> None:
-        """What is listened to has changed: a wake-up of another one may be lost just then."""
-        for subscription in self.on(but.route):
-            if subscription is not but and subscription.term:
-                subscription.doubtful = True
 
     def ack_early(self, subscription: Subscription, row: Ack) -> bool:
         """Ack the main thread's next job before it begins (Q-24); False where it must not begin."""
@@ -182,34 +195,38 @@ class Dispatcher(Membership):
         self.guarded(subscription.route, self._post, subscription)
 
     def _post(self, subscription: Subscription) -> None:
-        route = subscription.route
-        self.land(route)
-        if (
-            subscription.doubtful
-            or subscription.passing
-            or subscription.settle_first
-            or subscription.follow_ups
-            or subscription.stops
-            or subscription.pending > CHUNK
-            or self.closing
-        ):
+        if not self.landed(subscription.route):
+            return
+        if self._takes_long(subscription):
             self._step(subscription, False)
             return
-        subscription.send(self.window(subscription, False))
-        self._flying[route] = subscription
+        self._send(subscription, False)
         self.poll()
 
     def clear(self, subscription: Subscription) -> None:
         """The main thread is in a long job: its other jobs are to go back. Raises the server
         errors."""
         # what is under way comes behind what is here: apart from each other they would overtake
-        self.land(subscription.route)
+        if not self.landed(subscription.route):
+            return
         if subscription.release_unstarted():
             # other executors may still have room, but not for these: look again later
             subscription.hold(monotonic())
 
+    def landed(self, route: Route) -> bool:
+        """Read the reply that is under way there, if one is. False where it is not there yet and
+        others need not wait for it. Raises the server errors."""
+        if route.apart and route in self._flying:
+            if not route.answered(monotonic()):
+                return False
+            if not route.connection.answered():
+                raise route.connection.overdue()
+        self.land(route)
+        return True
+
     def land(self, route: Route) -> None:
-        """Read the reply that is under way there, if one is. Raises the server errors."""
+        """Wait for the reply that is under way there, if one is, and read it. Raises the server
+        errors."""
         subscription = self._flying.pop(route, None)
         if subscription is not None:
             self._take_in(subscription, subscription.receive(), False)
@@ -230,80 +247,6 @@ class Dispatcher(Membership):
             if ready is not None:
                 self.divert(ready[0], *ready[1])
             return changed
-
-    # -- wake-ups ----------------------------------------------------------------------------------
-
-    def poll(self) -> None:
-        """Hear what came meanwhile, if it was not looked for just now."""
-        now = monotonic()
-        if now < self._poll_at or not self._by_name:
-            return
-        self._poll_at = now + POLL_S
-        for route in self.routes:
-            if route.heard and not route.waiting:
-                for wake in self._heard(route):
-                    self.hear(wake)
-
-    def _heard(
-        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
-    ) -> list[Wake]:
-        """What is heard on a route; nothing where Redis is gone, or a queue damaged, which is
-        noted."""
-        try:
-            return self._listen(route, timeout, interrupt)
-        except QueueDamaged as error:
-            self.leave_alone(error)
-        except ServerError as error:
-            self.gone(route, error)
-        return []
-
-    def _listen(
-        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
-    ) -> list[Wake]:
-        try:
-            return route.listener.wait(timeout, interrupt)
-        except (ConnectionLost, RedisTimeout):
-            # a connection that died unnoticed says so when it is used: only a fresh one can tell
-            # whether Redis is gone
-            return route.listener.wait(0)
-        except CommandRefused:
-            self._find_damaged_wake(route)
-            raise
-
-    def _find_damaged_wake(self, route: Route) -> None:
-        """One command waits for the wake-ups of all queues of a route: where the list of one is of
-        another type, it is left out. Raises QueueDamaged then."""
-        for subscription in [one for one in self._by_name.values() if one.route is route]:
-            try:
-                subscription.check_wake()
-            except QueueDamaged:
-                self.unlisten(subscription)
-                self._ask_anew(subscription)
-                raise
-
-    def hear(self, wake: Wake) -> None:
-        """Act on a wake-up."""
-        subscription = self._by_name.get(wake.consumer)
-        if subscription is None:
-            return
-        job = delivered_job(wake.element)
-        if job is not None:
-            if not subscription.delivered(*job):
-                return
-            if subscription.flight is not None or subscription.doubtful or subscription.held_up:
-                subscription.aside += job  # a reply that is not read yet may stand before it
-            elif subscription.released:
-                subscription.back.append(job)
-            else:
-                self.deal(subscription, job, subscription.ms(monotonic()))
-        elif wake.kind == "revoked":
-            self._revoke(subscription, wake.id.encode(), wake.force)
-        elif wake.kind == "reconnected":
-            subscription.reconnected()
-        elif wake.kind == "shards":
-            self._page.heard_of_shards()
-        else:
-            subscription.notified()
 
     # -- in their order ----------------------------------------------------------------------------
 
@@ -366,33 +309,3 @@ class Dispatcher(Membership):
             waiting = [job for job in waiting if job not in later]
         self._deal_in_order(subscription, waiting)
         subscription.back.extend((id_, value) for id_, value, _ in later)
-
-    # -- waiting -----------------------------------------------------------------------------------
-
-    def wait(self, timeout: float | None, interrupt: int) -> bool:
-        """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
-        routes = [route for route in self.routes if route.heard and not route.away]
-        if not routes:  # all queues are damaged, or those that are not cannot be reached
-            select.select([interrupt], (), (), timeout)
-            return False
-        if len(routes) == 1:
-            wakes = self._heard(routes[0], timeout, interrupt)
-        else:
-            wakes = self._heard_first(routes, timeout, interrupt)
-        if wakes:
-            with self.lock:
-                for wake in wakes:
-                    self.hear(wake)
-        return bool(wakes)
-
-    def _heard_first(
-        self, routes: Sequence[Route], timeout: float | None, interrupt: int
-    ) -> list[Wake]:
-        """What is heard first on one of several routes, as `_heard`."""
-        found = [wake for route in routes for wake in self._heard(route)]
-        if not found and not any(route.away for route in routes):
-            ready = first_readable([route.listener for route in routes], timeout, interrupt)
-            for route in routes:
-                if route.listener in ready:
-                    found += self._heard(route)
-        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rqueue.model.parents import has_dependants
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Pulled
 from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
@@ -22,6 +23,12 @@ class Flight(NamedTuple):
     dones: list[Done]
     others: list[Unfinished]
     back: list[Held]
+
+    @property
+    def awaited(self) -> bool:
+        """Whether jobs of other queues may wait for one of those that are done."""
+        done: tuple[Sequence[Ack | Done], ...] = (self.acks, self.dones)
+        return any(has_dependants(row[1]) for rows in done for row in rows)
 
     @property
     def jobs(self) -> Iterator[Held]:

@@ -1,5 +1,5 @@
-"""A worker's registrations: one name in all its queues, joined, and joined anew, together; and by
-which ways Redis cannot be reached.
+"""A worker's registrations: in each queue under a name of its own, joined, and joined anew where it
+was lost; and by which ways Redis cannot be reached.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ log = logger("rqueue.worker")
 class Membership(Demand):
     """Where a worker is registered, and whose wake-ups it hears. Used under the dispatcher's lock.
 
-    routes: to all the subscriptions' queues. page: says how often it has joined anew, by which its
-    consumers are named; and who it is.
+    routes: to all the subscriptions' queues. page: says how often it has joined each queue anew, by
+    which its consumer there is named.
     """
 
     def __init__(
@@ -89,55 +89,59 @@ class Membership(Demand):
 
     def enter_late(self, subscription: Subscription) -> None:
         """Register in a queue that was damaged when the others were joined."""
-        self._register_in(subscription, self._consumer)
+        self._join(subscription)
         subscription.prepare(list(self._attempts.plans))
 
-    def rejoin(self) -> None:
-        """A registration was lost, because the lease ended. All queues are joined anew: the
-        supervisor knows one name for all of them. What cannot be reached meanwhile is joined by its
-        next step, under the same name: a consumer that is registered already learns so."""
+    def rejoin(self, error: RegistrationLost) -> None:
+        """The registration in one queue was lost, because the lease ended: that queue is joined
+        anew. The others are asked whether they know this worker still, since what let one lease end
+        may have let them all."""
+        (lost,) = [one for one in self.subscriptions if one.queue == error.queue]
         worker_connection.loses()
-        self._drop_all()
-        self._page.rejoined()
-        for route in self.routes:
-            if self._reachable(route):
-                try:
-                    self._register(route)
-                except ServerError as error:
-                    self.gone(route, error)
+        self._drop(lost)
+        for other in self.subscriptions:
+            if other is not lost and other.term:
+                other.doubtful = True
+        try:
+            self._join(lost)
+        except QueueDamaged as damaged:
+            self.leave_alone(damaged)
+        except ServerError as failure:
+            self.gone(lost.route, failure)
         if not self.away:
             worker_connection.works()
 
-    @property
-    def _consumer(self) -> str:
-        return consumer_of(self._attempts.worker, self._page.rejoins)
-
     def _register(self, route: Route) -> None:
+        for subscription in self.on(route):
+            if not subscription.term:
+                try:
+                    self._join(subscription)
+                except QueueDamaged as error:
+                    self.leave_alone(error)
+
+    def _join(self, subscription: Subscription) -> None:
+        """Register in a queue. Raises QueueDamaged and the server errors."""
         for tries in range(5):
-            name = self._consumer
             try:
-                for subscription in self.on(route):
-                    if not subscription.term:
-                        try:
-                            self._register_in(subscription, name)
-                        except QueueDamaged as error:
-                            self.leave_alone(error)
+                self._register_in(subscription)
                 return
+            except RegistrationLost:
+                if tries == 4:
+                    raise
             except ScriptError as error:
                 if "EXISTS" not in error.reply or tries == 4:
                     raise
-                # of an earlier try whose reply was lost, and whose lease has ended meanwhile; the
-                # queues of other routes are joined again by their next step
-                self._drop_all()
-                self._page.rejoined()
+            # of an earlier try whose reply was lost, and whose lease has ended meanwhile
+            self._drop(subscription)
 
-    def _register_in(self, subscription: Subscription, name: str) -> None:
+    def _register_in(self, subscription: Subscription) -> None:
         spec = self.spec
+        worker = self._attempts.worker
         # without async tasks their slots run nothing
         slots = max(1, spec.threads) + (spec.async_slots if ASYNC in self.executors else 0)
         subscription.register(
-            name,
-            priority=spec.priority_in(subscription.queue, self._attempts.worker),
+            consumer_of(worker, self._page.rejoins(subscription.index)),
+            priority=spec.priority_in(subscription.queue, worker),
             lease_ms=spec.settings.lease_ms,
             slots=slots,
             limits=task_limits(self._attempts.plans, spec),
@@ -149,33 +153,16 @@ class Membership(Demand):
         declared = [plan.declares for plan in plans if plan.declares is not None]
         subscription.declare(declared, ",".join(spec.app), spec.settings.signer)
 
-    def _reachable(self, route: Route) -> bool:
-        """Whether to try a route beside others: one that is away costs them time."""
-        return len(self.routes) == 1 or not route.waiting
-
-    def _drop_all(self) -> None:
-        stale = 0
-        # before the call to Redis, which may be gone: others begin them then
-        self.release_unstarted()
-        for subscription in self.subscriptions:
-            if subscription.term:
-                try:
-                    if self._reachable(subscription.route):  # else its lease ends by itself
-                        subscription.settle(None)
-                        subscription.unregister()
-                except RegistrationLost:
-                    log.debug("queue %s: this registration is lost too", subscription.queue)
-                except QueueDamaged as error:
-                    self.leave_alone(error)
-                except ServerError as error:
-                    if len(self.routes) == 1:
-                        raise
-                    self.gone(subscription.route, error)
-                self.unlisten(subscription)
-            subscription.doomed |= self.running_in(subscription)
-            stale += subscription.give_up()
-        if stale:
+    def _drop(self, subscription: Subscription) -> None:
+        """A registration is lost: what waits here is others' now, and so is what runs. The next one
+        has another name."""
+        self._take_unstarted(subscription)
+        if subscription.name:
+            self.unlisten(subscription)
+        subscription.doomed |= self.running_in(subscription)
+        if stale := subscription.give_up():
             warn_late(stale)
+        self._page.rejoined(subscription.index)
 
     def leave_alone(self, error: QueueDamaged) -> None:
         """A key of one queue is damaged: the others go on."""
@@ -200,4 +187,4 @@ class Membership(Demand):
 
     @staticmethod
     def _label(subscription: Subscription) -> str:
-        return f"{subscription.name} {subscription.queue}"  # the name is the same in all queues
+        return f"{subscription.name} {subscription.queue}"

@@ -7,6 +7,7 @@ it may go away, come back, or give it to another node, and the other queues do n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 
 import redis
 
@@ -16,7 +17,7 @@ from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
 from rqueue.transport.knock import LOOK_S, Knock
 from rqueue.transport.redis_client import is_cluster
-from rqueue.transport.routed_connection import RoutedConnection, connection_for
+from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.worker.outage import Outage
 from rqueue_workers.worker.reporter import Reporter
@@ -24,16 +25,23 @@ from rqueue_workers.worker.reporter import Reporter
 __all__ = ["ANSWER_S", "Route", "open_routes"]
 
 ANSWER_S = 2.0
-"""Seconds that one node of a cluster may keep a worker waiting for an answer, or a login, at the
-most: once, when it has just begun to hang. The queues of the others wait as well."""
+"""Seconds after which a node of a cluster that has not answered counts as gone."""
+
+BRIEF_S = 0.002
+"""Seconds that an answer of such a node is waited for, before other queues are seen to meanwhile:
+nearly all come sooner."""
 
 
 class Route:
     """Shared by the subscriptions whose `route` it is. connection: their calls go over it;
-    listening: it is blocked on their wake lists. of: for the log, the queue that is meant; "" where
-    it is all."""
+    listening: it is blocked on their wake lists. of: the queue that it leads to, where others have
+    routes of their own, and do not wait for this one; "" where it is all."""
 
     def __init__(self, connection: Connection, listening: Connection, of: str = "") -> None:
+        self.apart = bool(of)
+        """Whether others have routes of their own."""
+        self.due_at = 0.0
+        """When the call that is under way counts as lost, by monotonic time."""
         self.connection = connection
         self.listening = listening
         self.listener = WakeListener(listening)
@@ -42,12 +50,21 @@ class Route:
         self.heard: set[str] = set()
         """Labels of the consumers whose wake-ups are listened to."""
         self._knock: Knock | None = None
-        self._knocks = isinstance(connection, RoutedConnection)
+        self._knocks = self.apart
         """Whether to know that it answers before it is tried again: others are served meanwhile."""
+
+    def begun(self) -> None:
+        """A call is under way, whose reply is not waited for."""
+        self.due_at = monotonic() + ANSWER_S
+
+    def answered(self, now: float) -> bool:
+        """Whether something is to be done about the call under way: its reply is there, or should
+        be."""
+        return now >= self.due_at or self.connection.answered()
 
     def gone(self, error: ServerError) -> None:
         """A call has failed. Raises what waiting does not mend."""
-        self._knocks = isinstance(self.connection, RoutedConnection)
+        self._knocks = self.apart
         self.outage.note(error)
 
     def look(self) -> None:

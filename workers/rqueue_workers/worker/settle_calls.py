@@ -97,8 +97,9 @@ class SettleCalls(ConsumerState):
         """Jobs that are acked before they begin, and what is called with the answer (Q-24)."""
         self.flight: Flight | None = None
         """A settle that was sent and whose reply is not read yet."""
-        self.doomed: set[bytes] = set()
-        """Jobs that ran when the registration was lost: others have them now."""
+        self.doomed: set[Held] = set()
+        """Deliveries that ran when the registration was lost: others have these jobs now, or they
+        run here once more."""
         self.run_anywhere: Callable[[ScriptCall[Any]], Any] = connection.run
         """Runs a call to this queue, or to one that its jobs are sent on to."""
         self._bytes_window = bytes_window
@@ -159,6 +160,12 @@ class SettleCalls(ConsumerState):
         """What came of `send`: [id, value, ...] of the new jobs. Raises as `settle` does."""
         flight, self.flight = self.flight, None
         return [] if flight is None else self._told(flight, begun=True)
+
+    def abandon(self) -> None:
+        """What `send` sent is not answered: it may have been done all the same."""
+        flight, self.flight = self.flight, None
+        if flight is not None:
+            self._restore(flight)
 
     def ack_early(self, row: Ack, answered: Callable[[bool], object]) -> None:
         """A job is to be acked before it begins: `answered` is called once, with whether it is; if
@@ -267,7 +274,7 @@ class SettleCalls(ConsumerState):
             for row in acks:
                 if answered := self.early.pop(row[0], None):
                     answered(row[0] not in pulled.refused)
-        if sends_on(self.keys) and (others or _heard_elsewhere(acks, dones)):
+        if sends_on(self.keys) and (others or flight.awaited):
             forward_soon(self.run_anywhere, self.keys)
         if back:
             self.released = True
@@ -288,7 +295,7 @@ class SettleCalls(ConsumerState):
         ended: list[Ack | Done] = [*self.acks, *self.dones]
         for row in [row for row in ended if row[0] in self.follow_ups]:
             jobs = self.follow_ups.take(row[0])
-            if row[0] not in self.doomed:
+            if row[:2] not in self.doomed:
                 if isinstance(row, Done):
                     self.dones.remove(row)
                 else:
@@ -357,9 +364,9 @@ class SettleCalls(ConsumerState):
 
     def _alive(self, rows: list[AnOutcome]) -> list[AnOutcome]:
         """Without those of jobs that others have now."""
-        kept = [row for row in rows if row[0] not in self.doomed]
+        kept = [row for row in rows if row[:2] not in self.doomed]
         if len(kept) < len(rows):
-            self.doomed.difference_update([row[0] for row in rows])
+            self.doomed.difference_update([row[:2] for row in rows])
             warn_late(len(rows) - len(kept))
         return kept
 
@@ -383,13 +390,6 @@ class SettleCalls(ConsumerState):
 def warn_late(count: int) -> None:
     """Outcomes are dropped: the registration was lost."""
     log.warning("%s came too late: the jobs are no longer held here", many(count, "outcome"))
-
-
-def _heard_elsewhere(acks: Sequence[Ack], dones: Sequence[Done]) -> bool:
-    """Whether jobs of other queues may wait for one of these."""
-    return any(has_dependants(row[1]) for row in acks) or any(
-        has_dependants(row[1]) for row in dones
-    )
 
 
 def _take(rows: deque[T], most: int) -> list[T]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from time import monotonic
 
@@ -90,6 +91,12 @@ class Subscription(SettleCalls):
         return bool(since) and (self.settle_first or monotonic() - since >= sure)
 
     @property
+    def engaged(self) -> bool:
+        """Whether a call is under way whose reply is not waited for: nothing else is said to the
+        queue before it is there."""
+        return self.flight is not None and self.route.apart
+
+    @property
     def owes(self) -> bool:
         """Whether there is something to be reported, or to be asked for, before what is held here
         is known."""
@@ -137,7 +144,7 @@ class Subscription(SettleCalls):
 
     def declare(self, declarations: Iterable[Declaration], app: str, signer: Signer | None) -> None:
         """Say which schedules the code declares. Raises the server errors."""
-        run = self._connection.run
+        run = partial(self._connection.run, queue=self.queue, consumer=self.name)
         declare(run, self.keys, self.name, self.term, app, declarations, signer)
 
     def unregister(self) -> None:

@@ -254,7 +254,7 @@ class Executor:
         subscription, plan = job.subscription, job.plan
         self._page.finish(self._first_row + slot)
         if plan.early:
-            subscription.doomed.discard(job.id)
+            subscription.doomed.discard((job.id, job.value))
             if error is not None:
                 self._attempts.lost(job.id, plan, error)
         elif not job.cancelled:  # else it ended when it was cancelled: nothing is left to say

@@ -1,0 +1,166 @@
+"""What a worker hears: the wake-ups of its consumers, on all its routes."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from rqueue.errors import CommandRefused, ConnectionLost, QueueDamaged, RedisTimeout, ServerError
+from rqueue.protocol.wake import Wake, delivered_job
+from rqueue.transport.wake_listener import first_readable
+from rqueue_workers.spec import WorkerSpec
+from rqueue_workers.status_page import StatusPage
+from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.current_job import CurrentJob
+from rqueue_workers.worker.executors.base import Executor
+from rqueue_workers.worker.membership import Membership
+from rqueue_workers.worker.route import Route
+from rqueue_workers.worker.subscription import Subscription
+
+POLL_S = 0.004
+"""Seconds between looks at the wake lists while there is work anyway."""
+
+
+class Hearing(Membership):
+    """Who is woken, and by what. Used under the dispatcher's lock, but for `wait`."""
+
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        subscriptions: Sequence[Subscription],
+        executors: dict[int, Executor],
+        attempts: Attempts,
+        routes: Sequence[Route],
+        slot: CurrentJob,
+        page: StatusPage,
+    ) -> None:
+        super().__init__(spec, subscriptions, executors, attempts, routes, slot, page)
+        self.lock = Lock()
+        self._flying: dict[Route, Subscription] = {}
+        """By route, whose settle call is under way: its reply is read before any other call."""
+        self._poll_at = 0.0
+
+    def gone(self, route: Route, error: ServerError) -> None:
+        """As `Membership.gone`. Where a call is under way there that is not waited for, it is given
+        up: it may have been done all the same."""
+        if route.apart and (subscription := self._flying.pop(route, None)) is not None:
+            subscription.abandon()
+            route.connection.close()
+        super().gone(route, error)
+
+    def land(self, route: Route) -> None:
+        """Wait for the reply that is under way on a route, if one is, and read it. Raises the
+        server errors."""
+        raise NotImplementedError
+
+    def poll(self) -> None:
+        """Hear what came meanwhile, if it was not looked for just now."""
+        now = monotonic()
+        if now < self._poll_at or not self._by_name:
+            return
+        self._poll_at = now + POLL_S
+        for route in self.routes:
+            if route.heard and not route.waiting:
+                for wake in self._heard(route):
+                    self.hear(wake)
+
+    def _heard(
+        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
+    ) -> list[Wake]:
+        """What is heard on a route; nothing where Redis is gone, or a queue damaged, which is
+        noted."""
+        try:
+            return self._listen(route, timeout, interrupt)
+        except QueueDamaged as error:
+            self.leave_alone(error)
+        except ServerError as error:
+            self.gone(route, error)
+        return []
+
+    def _listen(
+        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
+    ) -> list[Wake]:
+        try:
+            return route.listener.wait(timeout, interrupt)
+        except (ConnectionLost, RedisTimeout):
+            # a connection that died unnoticed says so when it is used: only a fresh one can tell
+            # whether Redis is gone
+            return route.listener.wait(0)
+        except CommandRefused:
+            self._find_damaged_wake(route)
+            raise
+
+    def _find_damaged_wake(self, route: Route) -> None:
+        """One command waits for the wake-ups of all queues of a route: where the list of one is of
+        another type, it is left out. Raises QueueDamaged then, and the server errors."""
+        self.land(route)
+        for subscription in [one for one in self._by_name.values() if one.route is route]:
+            try:
+                subscription.check_wake()
+            except QueueDamaged:
+                self.unlisten(subscription)
+                self._ask_anew(subscription)
+                raise
+
+    def hear(self, wake: Wake) -> None:
+        """Act on a wake-up."""
+        subscription = self._by_name.get(wake.consumer)
+        if subscription is None:
+            return
+        job = delivered_job(wake.element)
+        if job is not None:
+            if not subscription.delivered(*job):
+                return
+            if subscription.flight is not None or subscription.doubtful or subscription.held_up:
+                subscription.aside += job  # a reply that is not read yet may stand before it
+            elif subscription.released:
+                subscription.back.append(job)
+            else:
+                self.deal(subscription, job, subscription.ms(monotonic()))
+        elif wake.kind == "revoked":
+            self._revoke(subscription, wake.id.encode(), wake.force)
+        elif wake.kind == "reconnected":
+            subscription.reconnected()
+        elif wake.kind == "shards":
+            self._page.heard_of_shards()
+        else:
+            subscription.notified()
+
+    def _ask_anew(self, but: Subscription) -> None:
+        """What is listened to has changed: a wake-up of another one may be lost just then."""
+        for subscription in self.on(but.route):
+            if subscription is not but and subscription.term:
+                subscription.doubtful = True
+
+    def wait(self, timeout: float | None, interrupt: int) -> bool:
+        """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
+        routes = [route for route in self.routes if route.heard and not route.away]
+        calls = [route.connection.socket for route in self._flying if route.apart]
+        if not routes:  # all queues are damaged, or those that are not cannot be reached
+            select.select([interrupt, *calls], (), (), timeout)
+            return False
+        if len(routes) == 1 and not calls:
+            wakes = self._heard(routes[0], timeout, interrupt)
+        else:
+            wakes = self._heard_first(routes, timeout, interrupt, calls)
+        if wakes:
+            with self.lock:
+                for wake in wakes:
+                    self.hear(wake)
+        return bool(wakes)
+
+    def _heard_first(
+        self, routes: Sequence[Route], timeout: float | None, interrupt: int, calls: Sequence[Any]
+    ) -> list[Wake]:
+        """What is heard first on one of several routes, as `_heard`; nothing where something is to
+        be read from one of the sockets `calls` before."""
+        found = [wake for route in routes for wake in self._heard(route)]
+        if not found and not any(route.away for route in routes):
+            ready = first_readable([route.listener for route in routes], timeout, interrupt, calls)
+            for route in routes:
+                if route.listener in ready:
+                    found += self._heard(route)
+        return found

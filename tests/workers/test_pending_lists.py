@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import select
+import signal
 import time
 from collections.abc import Callable
 
@@ -14,13 +16,17 @@ from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.read import Counts
 from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
+from rqueue.transport.knock import SILENT_S
 from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.redis_client import open_client
 from rqueue_workers.pool.pending_commands import PendingCommands
-from rqueue_workers.pool.pending_lists import PendingLists
+from rqueue_workers.pool.pending_lists import PendingLists, open_lists
+from rqueue_workers.spec import WorkerSpec
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
+from tests.support.redis_cluster import SmallCluster
 
 
 class Question:
@@ -41,15 +47,17 @@ class Question:
         raise AssertionError(error)
 
 
-def _until(lists: PendingLists, over: Callable[[], bool]) -> None:
-    """What a supervisor's loop does."""
+def _until(lists: PendingLists, over: Callable[[], bool]) -> float:
+    """What a supervisor's loop does; the longest that a step of it took."""
     end = time.monotonic() + PATIENCE
     readable: list[object] = []
+    longest = 0.0
     while True:
         now = time.monotonic()
         lists.step(now, readable)
+        longest = max(longest, time.monotonic() - now)
         if over():
-            return
+            return longest
         assert now < end
         wake_at = lists.wake_at
         pause = 0.1 if wake_at is None else max(0.0, min(0.1, wake_at - now))
@@ -86,3 +94,27 @@ def test_a_server_that_is_silent_delays_no_other(
         _until(lists, lambda: not silent.left)
         assert lists.idle and lists.gone == [] and found == [far]
         lists.close()
+
+
+def test_a_node_that_hangs_is_not_waited_for_before_there_is_a_connection_to_it(
+    make_cluster: Callable[..., SmallCluster], queue_name: str
+) -> None:
+    cluster = make_cluster(**{"cluster-require-full-coverage": "no"})
+    far, near, _ = cluster.queues_everywhere(queue_name)
+    hung = cluster.home(far).server.pid
+    url = f"redis+cluster://127.0.0.1:{cluster.home(near).port}"
+    found: list[str] = []
+    lists = open_lists(WorkerSpec(Settings(url=url), (), (far, near)), found.append)
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        silent, busy = Question(far, 1), Question(near, 100)
+        for one in (silent, busy):
+            lists.add(one)
+        steps = _until(lists, lambda: not busy.left)
+        steps = max(steps, _until(lists, lambda: lists.gone == [far]))
+        assert steps < SILENT_S / 2
+    finally:
+        os.kill(hung, signal.SIGCONT)
+    _until(lists, lambda: not silent.left)
+    assert lists.idle and lists.gone == [] and found == [far]
+    lists.close()

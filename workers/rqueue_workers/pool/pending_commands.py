@@ -20,7 +20,7 @@ from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.forwarding import PendingForward, TargetAway
 from rqueue.protocol.server_clock import ServerClock
 from rqueue.transport.connection import Connection
-from rqueue.transport.knock import LOOK_S, Knock
+from rqueue.transport.knock import LOOK_S, SILENT_S, Knock
 from rqueue.transport.lease_renewer import RenewalPace
 
 log = logger("rqueue.pool")
@@ -127,7 +127,8 @@ class PendingCommands:
             elif now >= self._sent_at + self._answer_within:
                 self._connection.close()
                 self._lost(RedisTimeout(f"no answer in {self._answer_within:g} s"), now)
-        if self._todo and self.gone and not self._answers(now):
+        away = self.gone or not self._connection.connected
+        if self._todo and away and not self._answers(now):
             return
         while self._sent is None and self._todo and now >= self._retry_at:
             pending = self._todo.popleft()
@@ -136,8 +137,8 @@ class PendingCommands:
                 self._send(pending, Exchange(call, pending.queue), now)
 
     def _answers(self, now: float) -> bool:
-        """Whether a server that was gone is to be tried now. Of several each has to answer a knock
-        first, which is not waited for."""
+        """Whether a server that was gone, or that is to be connected to, is to be tried now. Of
+        several each has to answer a knock first, which is not waited for."""
         if now < self._retry_at or self._sent is not None:
             return True
         try:
@@ -148,6 +149,9 @@ class PendingCommands:
         self._look_at = now + LOOK_S if answered is None else 0.0
         if answered is not None:
             self._knock = None
+        if answered is False:
+            self._silent = True
+            self._note_gone(RedisTimeout(f"no answer in {SILENT_S:g} s"), now)
         return bool(answered)
 
     def _send(self, pending: PendingCommand, exchange: Exchange[Any], now: float) -> None:
@@ -197,10 +201,13 @@ class PendingCommands:
         if pending not in self._todo and not self._goes_without(pending):
             self._todo.appendleft(pending)
         self._silent |= isinstance(error, RedisTimeout)
+        self._note_gone(error, now)
+        self._retry_at = now + self._pace.failed()
+
+    def _note_gone(self, error: Exception, now: float) -> None:
         if self._gone_at is None:
             self._gone_at = now
             log.warning("supervisor: %s is gone: %s; waiting", self._name, error)
-        self._retry_at = now + self._pace.failed()
 
     def _goes_without(self, pending: PendingCommand) -> bool:
         """Whether it does not wait until this Redis is back: jobs are sent here from a queue that

@@ -15,7 +15,7 @@ from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.forwarding import target_away
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
+from rqueue.protocol.slots import Address, Redirection, SlotWait, redirection, slot_of
 from rqueue.transport import stand_in
 from rqueue.transport.async_cluster import AsyncCluster, AsyncNodeConnection, async_cluster_of
 from rqueue.transport.async_connection import AsyncConnection
@@ -44,7 +44,10 @@ class AsyncRoutedConnection(AsyncNodeConnection):
     def __init__(self, cluster: AsyncCluster, slot: int, timeout: float | None = 15.0) -> None:
         self.slot = slot
         self._waits: tuple[Exchange[Any], SlotWait] | None = None
-        self._away: AsyncRoutedConnection | None = None  # for calls of other slots
+        self._own = ""
+        """The key of the last call of its slot: mostly all have the same."""
+        self._away: dict[Address, AsyncRoutedConnection] = {}
+        """For calls of other slots, by the node to which the first of them went."""
         self._away_turn = asyncio.Lock()
         super().__init__(cluster, cluster.place(slot), timeout)
 
@@ -60,33 +63,39 @@ class AsyncRoutedConnection(AsyncNodeConnection):
     async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """As `AsyncConnection.run`. A call of another queue goes over a connection of its own.
         Raises TargetAway where that queue cannot be reached: it may be on another node."""
-        slot = slot_of(call.key)
-        if slot == self.slot:
-            return await super().run(call, queue=queue, consumer=consumer)
-        async with self._away_turn:
-            if self._away is None:
-                self._away = AsyncRoutedConnection(self.cluster, slot, self._timeout)
-            away = self._away
-            if slot != away.slot:
-                away.slot = slot
-                if away.address != self.cluster.place(slot):
-                    await away.close()
-            try:
-                return await away.run(call, queue=queue, consumer=consumer)
-            except ServerError as error:
-                raise target_away(call, error) from error
+        if call.key != self._own:
+            slot = slot_of(call.key)
+            if slot != self.slot:
+                async with self._away_turn:
+                    return await self._run_away(slot, call, queue, consumer)
+            self._own = call.key
+        return await super().run(call, queue=queue, consumer=consumer)
+
+    async def _run_away(self, slot: int, call: ScriptCall[R], queue: str, consumer: str) -> R:
+        place = self.cluster.place(slot)
+        away = self._away.get(place)
+        if away is None:
+            away = self._away[place] = AsyncRoutedConnection(self.cluster, slot, self._timeout)
+        if slot != away.slot:
+            away.slot, away._own = slot, ""
+            if away.address != place:
+                await away.close()
+        try:
+            return await away.run(call, queue=queue, consumer=consumer)
+        except ServerError as error:
+            raise target_away(call, error) from error
 
     async def close(self) -> None:
         """As `AsyncConnection.close`."""
         await super().close()
-        if self._away is not None:
-            await self._away.close()
+        for away in self._away.values():
+            await away.close()
 
     def abort(self) -> None:
         """As `AsyncConnection.abort`."""
         super().abort()
-        if self._away is not None:
-            self._away.abort()
+        for away in self._away.values():
+            away.abort()
 
     async def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `AsyncConnection.refused`: a call that a node refused because of its slot is sent

@@ -13,7 +13,8 @@ up. For a client of a whole Redis Cluster it is a `RoutedConnection`, which does
 - A call that is refused while the slot moves, or nobody serves it (ASK, TRYAGAIN, CLUSTERDOWN), is
   sent again for 0.2 s (`SlotWait`), and raises `SlotBusy` then: nothing was done, and `Repeats` and
   an outage of a worker try it again.
-- A call of another queue (what goes from this one's outbox) goes over a second connection.
+- A call of another queue (what goes from this one's outbox) goes over a connection of its own, one
+  for each node to which there are such calls.
 - Who sends commands by themselves (`send` and `read`, as `WakeListener` does) asks `meant` what an
   error reply means: MOVED is learned there, and is a `SlotBusy` too. The connection is closed, and
   the next one leads to the new node.
@@ -36,7 +37,7 @@ from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.forwarding import target_away
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.slots import Redirection, SlotWait, redirection, slot_of
+from rqueue.protocol.slots import Address, Redirection, SlotWait, redirection, slot_of
 from rqueue.transport import stand_in
 from rqueue.transport.cluster import Cluster, NodeConnection, cluster_of
 from rqueue.transport.connection import Connection
@@ -75,7 +76,10 @@ class RoutedConnection(NodeConnection):
         self.slot = slot
         self._slot_wait = slot_wait
         self._waits: tuple[Exchange[Any], SlotWait] | None = None
-        self._away: RoutedConnection | None = None  # for calls of other slots
+        self._own = ""
+        """The key of the last call of its slot: mostly all have the same."""
+        self._away: dict[Address, RoutedConnection] = {}
+        """For calls of other slots, by the node to which the first of them went."""
         super().__init__(cluster, cluster.place(slot), timeout)
 
     def twin(self) -> Connection:
@@ -95,15 +99,22 @@ class RoutedConnection(NodeConnection):
         """As `Connection.run`. A call of another queue goes over a connection of its own: what a
         queue sends to others goes the same way as what is its own. Raises TargetAway where that
         queue cannot be reached: it may be on another node."""
-        slot = slot_of(call.key)
-        if slot == self.slot:
-            return super().run(call, queue=queue, consumer=consumer)
-        if self._away is None:
-            self._away = RoutedConnection(self.cluster, slot, self._timeout)
-        away = self._away
+        if call.key != self._own:
+            slot = slot_of(call.key)
+            if slot != self.slot:
+                return self._run_away(slot, call, queue, consumer)
+            self._own = call.key
+        return super().run(call, queue=queue, consumer=consumer)
+
+    def _run_away(self, slot: int, call: ScriptCall[R], queue: str, consumer: str) -> R:
+        place = self.cluster.place(slot)
+        away = self._away.get(place)
+        if away is None:
+            away = RoutedConnection(self.cluster, slot, self._timeout, self._slot_wait)
+            self._away[place] = away
         if slot != away.slot:
-            away.slot = slot
-            if away.address != self.cluster.place(slot):
+            away.slot, away._own = slot, ""
+            if away.address != place:
                 away.close()
         try:
             return away.run(call, queue=queue, consumer=consumer)
@@ -113,8 +124,8 @@ class RoutedConnection(NodeConnection):
     def close(self) -> None:
         """As `Connection.close`."""
         super().close()
-        if self._away is not None:
-            self._away.close()
+        for away in self._away.values():
+            away.close()
 
     def suspect(self) -> None:
         """As `Connection.suspect`."""

@@ -137,8 +137,7 @@ class Worker:
         for subscription, route in zip(self.subscriptions, routes, strict=True):
             subscription.route = route
             if is_cluster(self.client):
-                targets = TargetCalls(self.client, route.connection, subscription.keys)
-                subscription.run_anywhere = targets.run
+                subscription.run_anywhere = TargetCalls(route.connection).run
             subscription.executors = {
                 plan.executor
                 for plan in plans.values()

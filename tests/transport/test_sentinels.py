@@ -244,7 +244,7 @@ def test_a_failover_under_load_loses_nothing_that_a_replica_has(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("replicas", "config", "soon"),
     [
@@ -254,18 +254,23 @@ def test_a_failover_under_load_loses_nothing_that_a_replica_has(
     ],
     ids=["one replica", "min-replicas"],
 )
-def test_ten_failovers_under_load(
+def test_twenty_failovers_under_load(
     servers: Servers,
     tmp_path: Path,
     make_pool: Callable[..., Pool],
     replicas: int,
     config: dict[str, int],
     soon: float,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     behind = BehindSentinels(servers, tmp_path, replicas, **config)
     try:
-        resumed, lost = fail_over(behind, make_pool, 10)
+        resumed, lost = fail_over(behind, make_pool, 20)
     finally:
         behind.stop()
-    print(f"work resumed after {sorted(round(one, 2) for one in resumed)} s; lost {lost} accepted")
+    with capsys.disabled():
+        print(
+            f"\n20 failovers by Sentinels: work resumed {statistics.median(resumed):.2f} s after"
+            f" the promotion (at most {max(resumed):.2f}); {lost} jobs lost that no replica had"
+        )
     assert statistics.median(resumed) <= soon, resumed

@@ -35,7 +35,7 @@ class Driver(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.queue = Queue(f"model-{uuid.uuid4().hex[:12]}", redis=self.client)
+        self.queue = Queue(self.fresh_name(), redis=self.client)
         self.keys = self.queue.keys
         self.model = Model(keep_ms=KEEP_MS)
         self.before = take_snapshot(self.client, self.keys)
@@ -49,6 +49,11 @@ class Driver(RuleBasedStateMachine):
         self.arrivals: int | None = 0
         self.everyday = False
         self.kind = PLAIN
+
+    @classmethod
+    def fresh_name(cls) -> str:
+        """A name for its queue that no other queue has."""
+        return f"model-{uuid.uuid4().hex[:12]}"
 
     def teardown(self) -> None:
         if found := list(self.client.scan_iter(self.keys.base + "*", count=10_000)):

@@ -3,6 +3,7 @@
 from rqueue.client._sync.queue import Queue
 from rqueue.tasks.options import Options
 from tests.cli.looking import Read, Run
+from tests.support.patience import PATIENCE
 
 
 def test_who_owns_a_group_and_how_it_is_freed(run: Run, read: Read, queue: Queue) -> None:
@@ -15,7 +16,7 @@ def test_who_owns_a_group_and_how_it_is_freed(run: Run, read: Read, queue: Queue
     for number in range(2):
         queue.send("t", options=Options(id=f"a{number}", group="a"))
     with queue.consumer(name="c1") as consumer:
-        assert consumer.receive(timeout=5).id == "a0"
+        assert consumer.receive(timeout=PATIENCE).id == "a0"
         consumer.interest(0)
         consumer.release("a0")
         owner = {"consumer": "c1", "buckets": 1, "ready": 1, "state": "not_interested"}

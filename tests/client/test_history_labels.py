@@ -18,6 +18,7 @@ from rqueue.model.history_batch import read_entry, unpack
 from rqueue.model.labels import labels_of, may_have_labels
 from rqueue.tasks.options import Options
 from rqueue_workers.worker.history_rows import pack_rows
+from tests.support.patience import PATIENCE
 
 LABELS = {"tenant": "acme é", "gpu": True, "size": 42}
 TEXTS = {"tenant": "acme é", "gpu": "true", "size": "42"}
@@ -146,7 +147,7 @@ def test_one_that_was_handed_over_and_one_that_is_gone(queue: Queue) -> None:
     with queue.consumer(jobs=5) as consumer:
         assert consumer.pull() == []
         handed, taken = queue.send("handed"), queue.send("taken")
-        jobs = [wake.job for wake in consumer.wait(5)] + consumer.pull()
+        jobs = [wake.job for wake in consumer.wait(PATIENCE)] + consumer.pull()
         ids = {job.id for job in jobs if job is not None}
         assert ids == {handed.id, taken.id}
         assert taken.cancel()

@@ -10,6 +10,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import LifecycleError
 from rqueue.protocol.credit import WindowCredit
+from tests.support.patience import PATIENCE
 
 
 def fill(queue: Queue, count: int) -> list[str]:
@@ -78,7 +79,7 @@ def test_a_cancelled_receive_loses_nothing(arun: Callable[..., None]) -> None:
                 assert job is not None
                 seen.append(job.id)
             while len(seen) < 40:
-                job = await consumer.receive(5)
+                job = await consumer.receive(PATIENCE)
                 assert job is not None
                 seen.append(job.id)
             assert seen == sent

@@ -80,4 +80,4 @@ def test_a_wait_ends_with_its_time_while_redis_is_gone(
         began = monotonic()
         with pytest.raises(ConnectionLost):
             waits(url, queue_name, "any", timeout)
-        assert timeout <= monotonic() - began < timeout + 5
+        assert timeout <= monotonic() - began < timeout + 20

@@ -1,6 +1,7 @@
 """What comes back to queues of each kind: in its place, or not at all."""
 
 from rqueue.testing import move_time
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 pytestmark = one_kind
@@ -33,10 +34,10 @@ def test_recovered_jobs_come_in_order_without_what_was_acked(q: QueueFixture) ->
     """Q-57 (after Qpid's RecoverTest)."""
     q.put("A", "B", "C", "D")
     consumer = q.join(4)
-    got = [consumer.receive(5) for _ in range(3)]
+    got = [consumer.receive(PATIENCE) for _ in range(3)]
     consumer.ack("B")
     assert consumer.recover() == 2
-    again = [job for job in (consumer.receive(5) for _ in range(3)) if job]
+    again = [job for job in (consumer.receive(PATIENCE) for _ in range(3)) if job]
     assert ids(again) == ["A", "C", "D"] and None not in got
     assert [job.redelivered for job in again] == [True, True, False]
     assert q.queue.counts().dead == 0

@@ -2,6 +2,7 @@
 
 from rqueue.protocol.credit import SharedCredit
 from rqueue.testing import move_time
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 from tests.support.two_queues import second
 
@@ -103,7 +104,7 @@ def test_jobs_delivered_directly_count_as_much_as_pulled_ones(q: QueueFixture) -
     q.renew(consumer)
     move_time(q.queue, 1)
     assert len(q.look().held[consumer.name]) == 1
-    consumer.wait(1)
+    consumer.wait(PATIENCE)
     assert ids(consumer.pull()) == ["B"]
     assert q.state(consumer) == "not_interested"
 

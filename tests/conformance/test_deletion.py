@@ -9,6 +9,7 @@ from rqueue.inspector import Inspector
 from rqueue.protocol import commands
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 from tests.support.two_queues import second
 
@@ -126,7 +127,7 @@ def test_consumers_hear_of_it_and_may_register_again(q: QueueFixture) -> None:
     consumer.ack(consumer.pull()[0])
     assert consumer.pull() == []
     q.queue.delete(consumers=True)
-    assert consumer.wait(5) and consumer.state == "notified"
+    assert consumer.wait(PATIENCE) and consumer.state == "notified"
     with pytest.raises(ConsumerGone):
         consumer.pull()
     q.put("A")  # an id of the former queue

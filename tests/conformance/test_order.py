@@ -3,6 +3,7 @@
 import random
 
 from rqueue.client._sync.queue import Call
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 
@@ -25,7 +26,7 @@ def test_a_higher_job_that_comes_later_is_next(q: QueueFixture) -> None:
     """Q-12: nobody is ever past a job that arrives."""
     consumer = q.join(1)
     q.put("low1", "low2", priority=0)
-    assert ids(consumer.pull()) == ["low1"] or consumer.wait(1)
+    assert ids(consumer.pull()) == ["low1"] or consumer.wait(PATIENCE)
     q.put("high", priority=9)
     consumer.ack("low1")
     assert ids(consumer.pull()) == ["high"]

@@ -2,6 +2,7 @@
 
 from rqueue.protocol.commands import Put
 from tests.support.due_jobs import MINUTE, pass_minutes
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 
@@ -44,7 +45,7 @@ def test_a_settle_without_a_pull_keeps_the_watch(q: QueueFixture) -> None:
     """A-03."""
     consumer = q.join(5)
     q.put("now")
-    consumer.wait(1)
+    consumer.wait(PATIENCE)
     q.put("later", delay_ms=MINUTE)
     consumer.pull()
     assert consumer.timer_ms > 0

@@ -9,6 +9,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.settling import retried
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 
@@ -172,7 +173,7 @@ def test_a_cancelled_job_is_taken_from_its_consumer(q: QueueFixture) -> None:
     consumer = q.join(1)
     (job,) = consumer.pull()
     assert q.queue.cancel("A")
-    (wake,) = consumer.wait(1)
+    (wake,) = consumer.wait(PATIENCE)
     assert (wake.kind, wake.id) == ("revoked", "A")
     assert consumer.ack(job) is False
     assert q.queue.job("A").state() is JobState.CANCELLED
@@ -191,7 +192,7 @@ def test_held_jobs_are_purged(q: QueueFixture) -> None:
     asked = [*some, "399", "dead", "later", "waits", "never"]
     assert q.purge_held(consumer, *asked) == (len(gone), ["later", "waits"])
     assert q.unread(consumer) == [b"X" + id.encode() for id in gone]
-    assert [(wake.kind, wake.id) for wake in consumer.wait(1)] == [("revoked", gone[0])]
+    assert [(wake.kind, wake.id) for wake in consumer.wait(PATIENCE)] == [("revoked", gone[0])]
     assert {str(q.queue.job(id).state()) for id in gone} == {"purged"}
     left = [job for job in held if job.id not in {*some, "dead"}]
     consumer.settle(ack=[*gone[:3], *ids(left)])

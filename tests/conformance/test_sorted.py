@@ -9,6 +9,7 @@ from rqueue.model.job import Delivery
 from rqueue.model.sort_keys import SortKey
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 KEYS: list[SortKey] = [
@@ -83,7 +84,7 @@ def test_a_job_that_arrives_is_delivered_directly_where_nothing_waits(q: QueueFi
     consumer = q.join(2)
     consumer.pull()
     assert q.put("b", sort_key="b").handed_to == consumer.name
-    consumer.wait(1)
+    consumer.wait(PATIENCE)
     consumer.pull()
     assert q.put("a", sort_key="a").handed_to == consumer.name
     q.put("c", sort_key="c")

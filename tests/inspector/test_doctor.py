@@ -14,6 +14,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.inspector.healing import Make, drain, fill, heals, kinds
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.each_server
 
@@ -197,7 +198,7 @@ def test_who_waits_for_room_for_a_job_that_is_gone_is_notified(
     client.hdel(base + "byte_waiters", "j0")
     assert kinds(doctor.check_queue(queue.name)) == {"byte_waiters": "byte_waiters"}
     heals(doctor, queue)
-    assert one.wait(5)
+    assert one.wait(PATIENCE)
 
 
 def test_records_that_nobody_can_read_are_reported(

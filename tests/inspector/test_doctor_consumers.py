@@ -7,6 +7,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Doctor
 from rqueue.protocol import commands
 from tests.inspector.healing import Make, drain, fill, heals, kinds
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.each_server
 
@@ -69,7 +70,9 @@ def test_a_consumer_is_in_one_list_and_says_so(
     assert kinds(doctor.check_queue(queue.name)) == {kind: "c"}
     assert heals(doctor, queue) == [kind]
     fill(queue, 1)
-    jobs = [wake.job.id for wake in one.wait(5) if wake.job] or [job.id for job in one.pull()]
+    jobs = [wake.job.id for wake in one.wait(PATIENCE) if wake.job] or [
+        job.id for job in one.pull()
+    ]
     assert jobs == ["j0"]
 
 
@@ -127,7 +130,7 @@ def test_work_of_which_no_consumer_was_notified(
     one = consumer(name="c", jobs=9)
     one.pull()
     fill(queue, 1)
-    one.wait(5)
+    one.wait(PATIENCE)
     one.pull()
     one.settle(ack=["j0"])
     assert one.pull() == []
@@ -137,7 +140,7 @@ def test_work_of_which_no_consumer_was_notified(
     client.rpush(base + "ready:4", "x")
     assert kinds(doctor.check_queue(queue.name)) == {"stuck": ""}
     assert heals(doctor, queue) == ["stuck"]
-    assert one.wait(5)
+    assert one.wait(PATIENCE)
     assert [job.id for job in one.pull()] == ["x"]
 
 
@@ -146,13 +149,13 @@ def test_a_schedule_that_nobody_watches(
 ) -> None:
     one = consumer(name="c", jobs=9)
     queue.enqueue_puts([commands.Put("later", b'["t"]', delay_ms=60_000)])
-    one.wait(5)
+    one.wait(PATIENCE)
     one.pull()
     assert one.timer_ms > 0
     client.hdel(base + "meta", "timer")
     assert kinds(doctor.check_queue(queue.name)) == {"unwatched": ""}
     assert heals(doctor, queue) == ["unwatched"]
-    one.wait(5)
+    one.wait(PATIENCE)
     one.pull()
     assert one.timer_ms > 0
 

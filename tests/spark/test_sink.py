@@ -224,7 +224,7 @@ def test_signed_envelopes(client: redis.Redis, keys: QueueKeys) -> None:
 def test_a_pace_is_kept(client: redis.Redis, keys: QueueKeys) -> None:
     begin = time.monotonic()
     write(client, jobs(keys.queue, map(str, range(30))), replace(TASK, rows_per_second=100))
-    assert 0.25 < time.monotonic() - begin < 10
+    assert 0.25 < time.monotonic() - begin < 60
 
 
 def test_it_waits_while_redis_is_full(

@@ -75,7 +75,7 @@ def test_a_sentinel_url_works_everywhere(
         queue.send(NOOP).result(PATIENCE)
         _, named_at = behind.kill_primary()
         _enqueued(queue, "after").result(PATIENCE)
-        assert time.monotonic() - named_at < 5
+        assert time.monotonic() - named_at < 20
     behind.bring_back()
     all_work()
     assert "a bug in rqueue" not in pool.log

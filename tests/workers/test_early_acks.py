@@ -11,6 +11,7 @@ from rqueue.protocol import commands
 from rqueue.tasks.decorator import task
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
 WHERE = pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_job_that_is_no_longer_held_does_not_begin(
         assert job.state() == "held"
         end_leases(workers)
         with workers.queue.consumer(renew=False) as other:
-            received = other.receive(5)
+            received = other.receive(PATIENCE)
             assert received is not None and received.id == job.id
             assert other.ack(received)
     finally:

@@ -72,7 +72,7 @@ def test_a_hundred_slots_are_kept_busy(workers: WorkerFixture) -> None:
     workers.queue.resume()
     workers.settled()
     # 0.4 s at the best; one after the other it would be 40
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 def test_an_async_job_knows_itself(workers: WorkerFixture) -> None:

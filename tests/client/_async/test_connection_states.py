@@ -20,17 +20,17 @@ async def test_a_consumer_s_connection_is_suspended_and_reconnected(
     await near.send("t", [1])
     async with far.consumer(jobs=5, renew=False) as consumer:
         consumer.connection.add_listener(heard.append)
-        job = await consumer.receive(5)
+        job = await consumer.receive(PATIENCE)
         assert job is not None
         proxy.refuse()
         with pytest.raises(ConnectionLost):
             await consumer.ack(job)
         sent = await near.send("t", [2])
         proxy.accept()
-        again = [await consumer.receive(5)]
+        again = [await consumer.receive(PATIENCE)]
         assert await consumer.ack(job)
         if again[0] is not None and again[0].id == job.id:
-            again = [await consumer.receive(5)]
+            again = [await consumer.receive(PATIENCE)]
         assert [other.id for other in again if other] == [sent.id]
         assert consumer.connection.state == "reconnected"
     assert heard == ["suspended", "reconnected"]
@@ -44,12 +44,12 @@ async def test_a_consumer_whose_lease_ended_has_lost_its_connection(
     sent = await near.send("t", [1])
     async with far.consumer(jobs=5, renew=False) as consumer:
         consumer.connection.add_listener(heard.append)
-        job = await consumer.receive(5)
+        job = await consumer.receive(PATIENCE)
         assert job is not None and job.id == sent.id
         proxy.refuse()
         await aend_lease(near)
         async with near.consumer(jobs=5, renew=False) as other:
-            taken = await other.receive(5)
+            taken = await other.receive(PATIENCE)
             assert taken is not None and taken.id == sent.id
             proxy.accept()
             with pytest.raises(ConnectionLost):
@@ -58,7 +58,7 @@ async def test_a_consumer_whose_lease_ended_has_lost_its_connection(
                 await consumer.ack(job)
             assert await other.ack(taken)
         later = await near.send("t", [2])
-        received = await consumer.receive(5)
+        received = await consumer.receive(PATIENCE)
         assert received is not None and received.id == later.id
     assert heard == ["suspended", "lost", "reconnected"]
 

@@ -213,7 +213,7 @@ async def test_a_full_buffer_blocks_until_there_is_room(
         start = time.monotonic()
         with pytest.raises(BufferFull, match=r"\(3 jobs\) stayed full for 0.05 s"):
             await putter.put_call(Call("t"), timeout=0.05)
-        assert 0.05 <= time.monotonic() - start < 5
+        assert 0.05 <= time.monotonic() - start < 20
         with pytest.raises(BufferFull):
             await putter.put_call(Call("t"), timeout=0)
         async with AsyncTogether() as together:
@@ -248,7 +248,7 @@ async def test_the_deadline_is_a_total(far: AsyncQueue, proxy: Proxy) -> None:
             for started in blocked:
                 with pytest.raises(BufferFull):
                     await started.result(PATIENCE)
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 20
         proxy.release()
 
 

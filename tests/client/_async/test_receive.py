@@ -23,7 +23,7 @@ async def fill(queue: AsyncQueue, count: int) -> list[str]:
 async def test_jobs_come_one_by_one_in_order(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
     sent = await fill(queue, 3)
     for id_ in sent:
-        job = await consumer.receive(10)
+        job = await consumer.receive(PATIENCE)
         assert job is not None and job.id == id_
         assert await consumer.ack(job)
     assert await consumer.receive(0) is None
@@ -33,7 +33,7 @@ async def test_nothing_comes_within_the_time(consumer: AsyncConsumer) -> None:
     begun = monotonic()
     assert await consumer.receive(0.05) is None
     assert await consumer.receive(0) is None
-    assert 0.05 <= monotonic() - begun < 5
+    assert 0.05 <= monotonic() - begun < 20
 
 
 async def test_a_handed_over_job_is_seen_without_waiting(
@@ -58,7 +58,7 @@ async def test_a_job_ends_the_wait(queue: AsyncQueue, server: EmbeddedRedis) -> 
 async def test_a_due_job_ends_the_wait(queue: AsyncQueue, consumer: AsyncConsumer) -> None:
     assert await consumer.receive(0) is None
     sent = await queue.send("t", options=Options(delay_ms=50))
-    job = await consumer.receive(10)
+    job = await consumer.receive(PATIENCE)
     assert job is not None and job.id == sent.id
 
 
@@ -90,17 +90,17 @@ async def test_a_grant_that_is_used_up_is_the_end(queue: AsyncQueue) -> None:
     async with queue.consumer(credit=GrantCredit(2), renew=False) as consumer:
         assert [job.id async for job in consumer if await consumer.ack(job)] == sent[:2]
         await consumer.grant(5)
-        job = await consumer.receive(1)
+        job = await consumer.receive(PATIENCE)
         assert job is not None and job.id == sent[2]
 
 
 async def test_a_job_that_is_cancelled_before_it_was_given_out_is_not(queue: AsyncQueue) -> None:
     sent = await fill(queue, 3)
     async with queue.consumer(jobs=3, renew=False) as consumer:
-        assert await consumer.receive(1)
+        assert await consumer.receive(PATIENCE)
         await queue.cancel(sent[1])
-        await consumer.wait(1)
-        job = await consumer.receive(1)
+        await consumer.wait(PATIENCE)
+        job = await consumer.receive(PATIENCE)
         assert job is not None and job.id == sent[2]
 
 
@@ -108,7 +108,7 @@ async def test_what_was_not_given_out_comes_with_the_next_pull(
     queue: AsyncQueue, consumer: AsyncConsumer
 ) -> None:
     sent = await fill(queue, 3)
-    assert await consumer.receive(1)
+    assert await consumer.receive(PATIENCE)
     assert [job.id for job in await consumer.pull()] == sent[1:]
 
 
@@ -123,7 +123,7 @@ async def test_a_lost_connection_is_made_good(
             sent = await fill(near, 3)
             loss()
             for id_ in sent:
-                job = await consumer.receive(10)
+                job = await consumer.receive(PATIENCE)
                 assert job is not None and job.id == id_
                 seen.append(job)
             while consumer.held:
@@ -145,7 +145,7 @@ async def test_an_outage_is_said_and_survived(
             await consumer.receive(5)
         proxy.accept()
         (sent,) = await fill(near, 1)
-        job = await consumer.receive(10)
+        job = await consumer.receive(PATIENCE)
         assert job is not None and job.id == sent
 
 
@@ -155,12 +155,12 @@ async def test_an_outage_is_said_and_survived(
 async def test_a_consumer_whose_lease_ended_comes_back(queue: AsyncQueue) -> None:
     sent = await fill(queue, 3)
     async with queue.consumer(jobs=3, renew=False) as consumer:
-        name, job = consumer.name, await consumer.receive(1)
+        name, job = consumer.name, await consumer.receive(PATIENCE)
         assert job is not None
         await aend_lease(queue)
         with pytest.raises(RegistrationLost, match="its lease ended"):
             await consumer.ack(job)
-        again = await consumer.receive(5)
+        again = await consumer.receive(PATIENCE)
         assert again is not None and again.id == sent[0]
         assert (consumer.rejoined, consumer.name != name, consumer.held) == (1, True, 3)
         assert await consumer.ack(again)

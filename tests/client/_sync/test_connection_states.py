@@ -21,17 +21,17 @@ def test_a_consumer_s_connection_is_suspended_and_reconnected(
     near.send("t", [1])
     with far.consumer(jobs=5, renew=False) as consumer:
         consumer.connection.add_listener(heard.append)
-        job = consumer.receive(5)
+        job = consumer.receive(PATIENCE)
         assert job is not None
         proxy.refuse()
         with pytest.raises(ConnectionLost):
             consumer.ack(job)
         sent = near.send("t", [2])
         proxy.accept()
-        again = [consumer.receive(5)]
+        again = [consumer.receive(PATIENCE)]
         assert consumer.ack(job)
         if again[0] is not None and again[0].id == job.id:
-            again = [consumer.receive(5)]
+            again = [consumer.receive(PATIENCE)]
         assert [other.id for other in again if other] == [sent.id]
         assert consumer.connection.state == "reconnected"
     assert heard == ["suspended", "reconnected"]
@@ -45,12 +45,12 @@ def test_a_consumer_whose_lease_ended_has_lost_its_connection(
     sent = near.send("t", [1])
     with far.consumer(jobs=5, renew=False) as consumer:
         consumer.connection.add_listener(heard.append)
-        job = consumer.receive(5)
+        job = consumer.receive(PATIENCE)
         assert job is not None and job.id == sent.id
         proxy.refuse()
         end_lease(near)
         with near.consumer(jobs=5, renew=False) as other:
-            taken = other.receive(5)
+            taken = other.receive(PATIENCE)
             assert taken is not None and taken.id == sent.id
             proxy.accept()
             with pytest.raises(ConnectionLost):
@@ -59,7 +59,7 @@ def test_a_consumer_whose_lease_ended_has_lost_its_connection(
                 consumer.ack(job)
             assert other.ack(taken)
         later = near.send("t", [2])
-        received = consumer.receive(5)
+        received = consumer.receive(PATIENCE)
         assert received is not None and received.id == later.id
     assert heard == ["suspended", "lost", "reconnected"]
 

@@ -202,7 +202,7 @@ def test_a_full_buffer_blocks_until_there_is_room(far: Queue, near: Queue, proxy
         start = time.monotonic()
         with pytest.raises(BufferFull, match=r"\(3 jobs\) stayed full for 0.05 s"):
             putter.put_call(Call("t"), timeout=0.05)
-        assert 0.05 <= time.monotonic() - start < 5
+        assert 0.05 <= time.monotonic() - start < 20
         with pytest.raises(BufferFull):
             putter.put_call(Call("t"), timeout=0)
         with Together() as together:
@@ -237,7 +237,7 @@ def test_the_deadline_is_a_total(far: Queue, proxy: Proxy) -> None:
             for started in blocked:
                 with pytest.raises(BufferFull):
                     started.result(PATIENCE)
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 20
         proxy.release()
 
 

@@ -24,7 +24,7 @@ def fill(queue: Queue, count: int) -> list[str]:
 def test_jobs_come_one_by_one_in_order(queue: Queue, consumer: Consumer) -> None:
     sent = fill(queue, 3)
     for id_ in sent:
-        job = consumer.receive(10)
+        job = consumer.receive(PATIENCE)
         assert job is not None and job.id == id_
         assert consumer.ack(job)
     assert consumer.receive(0) is None
@@ -34,7 +34,7 @@ def test_nothing_comes_within_the_time(consumer: Consumer) -> None:
     begun = monotonic()
     assert consumer.receive(0.05) is None
     assert consumer.receive(0) is None
-    assert 0.05 <= monotonic() - begun < 5
+    assert 0.05 <= monotonic() - begun < 20
 
 
 def test_a_handed_over_job_is_seen_without_waiting(queue: Queue, consumer: Consumer) -> None:
@@ -57,7 +57,7 @@ def test_a_job_ends_the_wait(queue: Queue, server: EmbeddedRedis) -> None:
 def test_a_due_job_ends_the_wait(queue: Queue, consumer: Consumer) -> None:
     assert consumer.receive(0) is None
     sent = queue.send("t", options=Options(delay_ms=50))
-    job = consumer.receive(10)
+    job = consumer.receive(PATIENCE)
     assert job is not None and job.id == sent.id
 
 
@@ -87,23 +87,23 @@ def test_a_grant_that_is_used_up_is_the_end(queue: Queue) -> None:
     with queue.consumer(credit=GrantCredit(2), renew=False) as consumer:
         assert [job.id for job in consumer if consumer.ack(job)] == sent[:2]
         consumer.grant(5)
-        job = consumer.receive(1)
+        job = consumer.receive(PATIENCE)
         assert job is not None and job.id == sent[2]
 
 
 def test_a_job_that_is_cancelled_before_it_was_given_out_is_not(queue: Queue) -> None:
     sent = fill(queue, 3)
     with queue.consumer(jobs=3, renew=False) as consumer:
-        assert consumer.receive(1)
+        assert consumer.receive(PATIENCE)
         queue.cancel(sent[1])
-        consumer.wait(1)
-        job = consumer.receive(1)
+        consumer.wait(PATIENCE)
+        job = consumer.receive(PATIENCE)
         assert job is not None and job.id == sent[2]
 
 
 def test_what_was_not_given_out_comes_with_the_next_pull(queue: Queue, consumer: Consumer) -> None:
     sent = fill(queue, 3)
-    assert consumer.receive(1)
+    assert consumer.receive(PATIENCE)
     assert [job.id for job in consumer.pull()] == sent[1:]
 
 
@@ -116,7 +116,7 @@ def test_a_lost_connection_is_made_good(far: Queue, near: Queue, proxy: Proxy) -
             sent = fill(near, 3)
             loss()
             for id_ in sent:
-                job = consumer.receive(10)
+                job = consumer.receive(PATIENCE)
                 assert job is not None and job.id == id_
                 seen.append(job)
             while consumer.held:
@@ -136,7 +136,7 @@ def test_an_outage_is_said_and_survived(far: Queue, near: Queue, proxy: Proxy) -
             consumer.receive(5)
         proxy.accept()
         (sent,) = fill(near, 1)
-        job = consumer.receive(10)
+        job = consumer.receive(PATIENCE)
         assert job is not None and job.id == sent
 
 
@@ -146,12 +146,12 @@ def test_an_outage_is_said_and_survived(far: Queue, near: Queue, proxy: Proxy) -
 def test_a_consumer_whose_lease_ended_comes_back(queue: Queue) -> None:
     sent = fill(queue, 3)
     with queue.consumer(jobs=3, renew=False) as consumer:
-        name, job = consumer.name, consumer.receive(1)
+        name, job = consumer.name, consumer.receive(PATIENCE)
         assert job is not None
         end_lease(queue)
         with pytest.raises(RegistrationLost, match="its lease ended"):
             consumer.ack(job)
-        again = consumer.receive(5)
+        again = consumer.receive(PATIENCE)
         assert again is not None and again.id == sent[0]
         assert (consumer.rejoined, consumer.name != name, consumer.held) == (1, True, 3)
         assert consumer.ack(again)

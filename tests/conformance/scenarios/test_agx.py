@@ -5,6 +5,7 @@ from collections import Counter
 from rqueue.client._sync.consumer import Consumer
 from rqueue.protocol.policies.sticky import bucket_of
 from rqueue.tasks.options import Options
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, every_kind, ids, one_kind
 
 
@@ -12,7 +13,7 @@ def test_AGX_06_the_next_of_a_group_waits_and_others_go_on(q: QueueFixture) -> N
     """X-14: the holder of the first one is busy."""
     owner, free = q.join(1), q.join(1)
     assert q.put("a1", group="a").handed_to == owner.name
-    owner.wait(1)
+    owner.wait(PATIENCE)
     assert q.put("a2", group="a").handed_to == ""
     assert free.pull() == []
     assert q.put("b1", group="b").handed_to == free.name

@@ -3,6 +3,7 @@
 import random
 
 from tests.support.due_jobs import MINUTE, take
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture
 
 
@@ -21,7 +22,7 @@ def test_CDL_02_a_job_that_is_never_due_holds_nothing_up(q: QueueFixture) -> Non
     consumer = q.join()
     assert consumer.pull() == []
     assert q.put("now").handed_to == consumer.name
-    consumer.wait(1)
+    consumer.wait(PATIENCE)
     assert consumer.pull() == []
 
 

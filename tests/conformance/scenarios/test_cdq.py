@@ -19,6 +19,7 @@ from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.queue_fixture import QueueFixture, ids
 from tests.workers.children import WorkerFixture, eventually
@@ -38,7 +39,7 @@ def test_CDQ_01_one_consumer_gets_all_in_order(own_q: QueueFixture) -> None:
     consumer = own_q.consumer(mode="no_ack", jobs=3).register()
     with own_q.queue.putter() as putter:
         puts = [putter.put("t", n) for n in range(10)]
-    got = [consumer.receive(5) for _ in puts]
+    got = [consumer.receive(PATIENCE) for _ in puts]
     assert ids(got) == [put.id for put in puts]
     assert consumer.receive(0) is None
 
@@ -48,7 +49,7 @@ def test_CDQ_03_safe_consumption_is_in_order(own_q: QueueFixture) -> None:
     own_q.put(*TEN)
     consumer = own_q.join(1)
     for id_ in TEN:
-        job = consumer.receive(5)
+        job = consumer.receive(PATIENCE)
         assert job is not None and job.id == id_ and consumer.ack(job)
     counts = own_q.queue.counts()
     assert (counts.held, counts.ready, own_q.look().held) == (0, 0, {})
@@ -70,7 +71,7 @@ def test_CDQ_05_a_listener_hears_of_each_put_once(own_q: QueueFixture) -> None:
         puts = [putter.put("t", n).id for n in range(10)]
         assert putter.flush(5)
     assert heard == puts
-    assert ids([consumer.receive(5) for _ in puts]) == puts
+    assert ids([consumer.receive(PATIENCE) for _ in puts]) == puts
 
 
 def test_CDQ_06_a_failed_job_comes_again_or_is_dropped(own_q: QueueFixture) -> None:
@@ -195,7 +196,7 @@ def test_CDQ_16_a_consumer_survives_a_lost_connection(
             sent = near.send("t", [n])
             if n % 2:
                 proxy.cut()
-            job = consumer.receive(5)
+            job = consumer.receive(PATIENCE)
             assert job is not None and job.id == sent.id
             consumer.ack(job)
     assert near.counts().held == 0

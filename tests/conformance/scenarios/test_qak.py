@@ -1,5 +1,4 @@
-"""Acknowledge, reject, recover, and the kinds of consumers (after Qpid's AckTest, RecoverTest,
-BasicTest and BrowserTest)."""
+"""Acknowledge, reject, recover, kinds of consumers (Qpid's Ack-, Recover-, Basic-, BrowserTest)."""
 
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, LifecycleError, NotRegistered
 from rqueue.protocol.credit import GrantCredit
 from rqueue.testing import move_time
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 TEN = [f"j{n}" for n in range(1, 11)]
@@ -43,13 +43,13 @@ def test_QAK_02_a_job_that_is_delivered_directly_is_removed_before_it_is_returne
     """b) Q-24: one after the other, and with a wake-up."""
     consumer = own_q.consumer(mode="no_ack", jobs=2).register()
     own_q.put("A")
-    received = consumer.receive(5)
+    received = consumer.receive(PATIENCE)
     assert received is not None and received.id == "A"
     assert own_q.queue.counts().held == 0
     other = own_q.consumer(mode="no_ack", jobs=2).register()
     consumer.stop()
     own_q.put("B")
-    assert [wake.job.id for wake in other.wait(5) if wake.job] == ["B"]
+    assert [wake.job.id for wake in other.wait(PATIENCE) if wake.job] == ["B"]
     assert own_q.queue.counts().held == 0
 
 
@@ -89,7 +89,7 @@ def test_QAK_02_a_killed_process(
 import sys, signal
 from rqueue import Queue
 consumer = Queue({own_q.queue.name!r}, {server.url!r}).consumer(mode={what!r}).register()
-print(consumer.receive(5).id, flush=True)
+print(consumer.receive({PATIENCE}).id, flush=True)
 signal.pause()
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:

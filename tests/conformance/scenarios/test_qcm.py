@@ -57,7 +57,7 @@ def test_QCM_03_one_arrival_wakes_one(q: QueueFixture, kind: str) -> None:
     q.put("A")
     assert sorted(map(q.state, consumers)) == ["interested", "interested", "not_interested"]
     assert [len(q.unread(c)) for c in consumers] == [1, 0, 0]
-    (wake,) = consumers[0].wait(1)
+    (wake,) = consumers[0].wait(PATIENCE)
     assert wake.job is not None and wake.job.id == "A"
 
 
@@ -87,7 +87,7 @@ def test_QCM_07_after_an_empty_pull_a_consumer_is_the_last_in_line(
     """Q-35, Q-44."""
     first, second, third = (q.join(1) for _ in range(3))
     q.put("A")
-    first.wait(1)
+    first.wait(PATIENCE)
     first.ack("A")
     assert first.pull() == []
     q.put("B")
@@ -220,7 +220,7 @@ def test_QCM_17_an_immediate_job_needs_a_consumer_with_credit(q: QueueFixture) -
     assert q.put("A", immediate=True).handed_to == idle.name
     with pytest.raises(NoConsumer):
         q.put("B", immediate=True)
-    (wake,) = idle.wait(1)
+    (wake,) = idle.wait(PATIENCE)
     assert wake.job is not None and idle.ack(wake.job)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rqueue.model.job import JobState
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 TERMS: dict[str, dict[str, Any]] = {
@@ -67,7 +68,7 @@ def test_QES_04_each_change_of_state_is_seen(q: QueueFixture, terms: dict[str, A
     assert q.queue.cancel("A")
     seen.append(handle.state())
     assert seen == [JobState.READY, JobState.HELD, JobState.CANCELLED]
-    (wake,) = consumer.wait(1)
+    (wake,) = consumer.wait(PATIENCE)
     assert (wake.kind, wake.id) == ("revoked", "A")
     (row,) = q.look().history
     assert (row["id"], row["outcome"], row["worker"]) == (

@@ -1,5 +1,6 @@
 """Qpid's standard queue."""
 
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
@@ -39,7 +40,7 @@ def test_QSQ_06_turns_go_on_where_a_consumer_leaves(q: QueueFixture, kind: str) 
     """Q-36, Q-44."""
     first, second, third = (q.join(1) for _ in range(3))
     assert q.put("A").handed_to == first.name
-    first.wait(1)
+    first.wait(PATIENCE)
     first.ack("A")
     assert first.pull() == []
     second.close()

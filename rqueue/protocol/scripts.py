@@ -11,11 +11,10 @@ import hashlib
 import re
 import threading
 from dataclasses import dataclass
-from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from rqueue.errors import ScriptSourceError
+from rqueue.protocol.lua_folder import find_lua
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.script_expansion import Expansion
 from rqueue.protocol.script_header import SLOT, Header, PolicyHeader, parse_header, parse_policy
@@ -48,31 +47,6 @@ class Script:
             return None
         file, line = self.origins[int(found[1]) - 1]
         return f"{file}:{line}"
-
-
-def find_lua() -> Traversable:
-    """Return the folder of Lua sources.
-
-    A wheel (unpacked or zipped) carries it inside the package. A checkout, imported in place or
-    through an editable install, has it beside the package; the copy that an editable install leaves
-    in site-packages is not part of the package that was imported and is not looked at, so an edit
-    takes effect.
-
-    Raises `ScriptSourceError` if neither is there.
-    """
-    package = files("rqueue")
-    inside = package / "lua"
-    if inside.is_dir():
-        return inside
-    # Only a checkout counts: beside an installed package, a folder `lua` would be another
-    # project's.
-    beside = Path(__file__).resolve().parents[2]
-    if (beside / "lua").is_dir() and (beside / "pyproject.toml").is_file():
-        return beside / "lua"
-    raise ScriptSourceError(
-        f"rqueue's Lua scripts are missing: there is neither {inside} "
-        f"nor, in a checkout, {beside / 'lua'}; reinstall rqueue"
-    )
 
 
 class Scripts:

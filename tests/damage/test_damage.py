@@ -17,7 +17,8 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
+from rqueue.protocol.lua_folder import find_lua
+from rqueue.protocol.scripts import SCRIPTS, Scripts
 from tests.damage.absurd_calls import changed, changes
 from tests.damage.damages import Damage, apply, damages
 from tests.damage.steps import MAKERS

@@ -15,7 +15,8 @@ import pytest
 import redis
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.protocol.scripts import SCRIPTS, Script, Scripts, find_lua
+from rqueue.protocol.lua_folder import find_lua
+from rqueue.protocol.scripts import SCRIPTS, Script, Scripts
 from tests.damage.damages import KINDS, mistaken
 from tests.damage.situation import SITUATIONS, make
 from tests.damage.test_damage import missing

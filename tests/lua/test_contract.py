@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rqueue.protocol.lua_folder import find_lua
 from rqueue.protocol.policies import Kind
-from rqueue.protocol.scripts import SCRIPTS, Script, find_lua, script
+from rqueue.protocol.scripts import SCRIPTS, Script, script
 from tools.kinds import KINDS
 
 ROOT = find_lua()

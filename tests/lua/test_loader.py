@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from rqueue.errors import ScriptSourceError
+from rqueue.protocol.lua_folder import find_lua
 from rqueue.protocol.script_header import parse_header
-from rqueue.protocol.scripts import DRAGONFLY, Scripts, find_lua
+from rqueue.protocol.scripts import DRAGONFLY, Scripts
 from tests.support import lua_sources
 from tests.support.lua_sources import HEADER, Sources, fault
 

@@ -16,8 +16,9 @@ from rqueue.errors import RedisBusy, ScriptError, WrongServer
 from rqueue.protocol import exchange
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.lua_folder import find_lua
 from rqueue.protocol.policies import POLICIES, Policy
-from rqueue.protocol.scripts import SCRIPTS, Scripts, find_lua
+from rqueue.protocol.scripts import SCRIPTS, Scripts
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import execute
@@ -234,6 +235,7 @@ class TestKinds:
         shutil.copy(lua / "include/queue/schema.lua", tmp_path / "include/queue/schema.lua")
         (tmp_path / "which.lua").write_text(WHICH)
         monkeypatch.setitem(POLICIES, "other", Policy("other"))
+        monkeypatch.setattr("rqueue.protocol.policies.policy.find_lua", lambda: tmp_path)
         monkeypatch.setattr(exchange, "KNOWN", {})
         return ScriptCall("which", "rq:{which}:meta", (), int)
 

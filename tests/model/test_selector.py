@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rqueue.errors import InvalidSelector
 from rqueue.model.selector import class_text, label_problem, selector
-from rqueue.protocol.scripts import find_lua
+from rqueue.protocol.lua_folder import find_lua
 
 LABELS = {"gpu": True, "cpu": False, "version": 42, "region": "eu", "note": "50%_ü", "größe": 3}
 

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rqueue.protocol.scripts import Scripts, find_lua
+from rqueue.protocol.lua_folder import find_lua
+from rqueue.protocol.scripts import Scripts
 
 START_MS = 1_700_000_000_000
 

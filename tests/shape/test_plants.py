@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rqueue.protocol.scripts import find_lua
+from rqueue.protocol.lua_folder import find_lua
 
 ROOT = Path(__file__).resolve().parents[2]
 LUA = Path(str(find_lua()))

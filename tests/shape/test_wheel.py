@@ -115,7 +115,7 @@ def test_without_its_scripts_it_says_so(wheel: Path, tmp_path: Path) -> None:
         "import json, sys\n"
         "sys.path[:0] = sys.argv[1:]\n"
         "from rqueue.errors import ScriptSourceError\n"
-        "from rqueue.protocol.scripts import find_lua\n"
+        "from rqueue.protocol.lua_folder import find_lua\n"
         "try:\n"
         "    find_lua()\n"
         "except ScriptSourceError as error:\n"

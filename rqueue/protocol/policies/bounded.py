@@ -14,7 +14,6 @@ POLICY = Policy(
         ("resume", 1, 100),
         ("count_held", 0, 1),
     ),
-    excludes=("ring",),
 )
 """Its options: `max_jobs` 0 is no limit; `overflow`: whether producers wait for room (1) or are
 refused; `resume`: percent of the limit to which the queue falls before they go on; `count_held`:

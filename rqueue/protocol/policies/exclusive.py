@@ -8,6 +8,5 @@ MOST = 10000
 POLICY = Policy(
     "exclusive",
     options=(("live_consumers", 0, MOST), ("strict", 0, 1), ("max_consumers", 0, MOST)),
-    excludes=("selectors", "last_value", "ring", "refusals", "sticky"),
 )
 """Its options: 0 is no limit."""

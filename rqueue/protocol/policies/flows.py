@@ -2,10 +2,4 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy(
-    "flows",
-    excludes=(
-        *("hold", "last_value", "ring", "selectors", "refusals", "sorted", "lifetime"),
-        *("unique", "limits", "shard", "shares"),
-    ),
-)
+POLICY = Policy("flows")

@@ -5,9 +5,5 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "front",
     options=(("lifo", 0, 1),),
-    excludes=(
-        *("hold", "last_value", "ring", "limits", "groups", "selectors", "refusals", "sorted"),
-        *("shard", "shares"),
-    ),
 )
 """Its option: 1 = all jobs of the queue do."""

@@ -2,12 +2,4 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy(
-    "groups",
-    excludes=(
-        *("selectors", "sorted", "last_value", "lifetime", "ring"),
-        *("refusals", "limits"),
-        "front",
-        "shares",
-    ),
-)
+POLICY = Policy("groups")

@@ -5,9 +5,5 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "hold",
     options=(("hold", 0, 1),),
-    excludes=(
-        *("last_value", "ring", "selectors", "sorted", "refusals", "flows", "limits", "front"),
-        *("shard", "shares"),
-    ),
 )
 """Its option: 0 = such a job is delivered at once."""

@@ -2,10 +2,4 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy(
-    "last_value",
-    excludes=(
-        *("unique", "ttl", "groups", "selectors", "exclusive", "ring", "lifetime", "hold"),
-        *("refusals", "flows", "limits", "front", "shard", "shares"),
-    ),
-)
+POLICY = Policy("last_value")

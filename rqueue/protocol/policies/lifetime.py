@@ -11,8 +11,4 @@ WHEN = ("never", "empty", "always")
 POLICY = Policy(
     "lifetime",
     options=(("delete_if", 0, 2), ("delete_after_ms", 0, MOST_MS)),
-    excludes=(
-        *("groups", "selectors", "last_value", "ring", "schedules", "refusals", "flows"),
-        *("limits", "shard", "shares"),
-    ),
 )

@@ -2,10 +2,4 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy(
-    "limits",
-    excludes=(
-        *("groups", "selectors", "last_value", "lifetime", "ring", "hold", "sorted"),
-        *("refusals", "flows", "front", "shard"),
-    ),
-)
+POLICY = Policy("limits")

@@ -8,7 +8,6 @@ MOST_BYTES = 1_000_000_000_000_000
 POLICY = Policy(
     "max_bytes",
     options=(("max_bytes", 0, MOST_BYTES),),
-    excludes=("ring", "ring_bytes"),
     requires=("bounded",),
 )
 """Its option: 0 is no limit. A job is as large as its envelope."""

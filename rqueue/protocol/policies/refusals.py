@@ -5,10 +5,4 @@ from rqueue.protocol.policies.policy import Policy
 ELSEWHERE = "elsewhere"
 """Where a job goes that its consumer refuses: the place of a `Retried`."""
 
-POLICY = Policy(
-    "refusals",
-    excludes=(
-        *("ttl", "hold", "last_value", "ring", "exclusive", "groups", "selectors", "lifetime"),
-        *("sorted", "schedules", "flows", "limits", "front", "shard", "shares"),
-    ),
-)
+POLICY = Policy("refusals")

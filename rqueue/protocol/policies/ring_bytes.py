@@ -6,7 +6,6 @@ from rqueue.protocol.policies.policy import Policy
 POLICY = Policy(
     "ring_bytes",
     options=(("ring_bytes", 0, MOST_BYTES),),
-    excludes=("max_bytes",),
     requires=("ring",),
 )
 """Its option: 0 is no limit. A job is as large as its envelope."""

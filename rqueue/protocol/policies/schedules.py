@@ -2,4 +2,4 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy("schedules", excludes=("selectors", "lifetime", "refusals", "shard"))
+POLICY = Policy("schedules")

@@ -12,13 +12,7 @@ from rqueue.protocol.policies.policy import Policy
 
 __all__ = ["POLICY", "classed", "labels_in"]
 
-POLICY = Policy(
-    "selectors",
-    excludes=(
-        *("ttl", "groups", "exclusive", "last_value", "lifetime", "ring", "hold", "schedules"),
-        *("refusals", "flows", "limits", "front", "shard", "shares"),
-    ),
-)
+POLICY = Policy("selectors")
 
 Arg = str | bytes | int | float
 

@@ -8,5 +8,4 @@ ORDERS = ("ascending", "descending")
 POLICY = Policy(
     "sorted",
     options=(("descending", 0, 1),),
-    excludes=("groups", "hold", "refusals", "flows", "limits", "front", "shard", "shares"),
 )

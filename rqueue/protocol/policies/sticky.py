@@ -14,7 +14,6 @@ MOST = 4096
 POLICY = Policy(
     "sticky",
     options=(("sticky", 1, MOST), ("rebalance", 0, 1)),
-    excludes=("exclusive", "shard"),
     requires=("groups",),
 )
 

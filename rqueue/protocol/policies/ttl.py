@@ -13,7 +13,6 @@ POLICY = Policy(
         ("ttl_max_ms", 0, MOST_MS),
         ("ttl_dead", 0, 1),
     ),
-    excludes=("selectors", "last_value", "ring", "refusals"),
 )
 """Its options: 0 is no default, no least, no greatest time; `ttl_dead`: whether what expires
 becomes a dead letter."""

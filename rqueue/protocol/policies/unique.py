@@ -2,4 +2,4 @@
 
 from rqueue.protocol.policies.policy import Policy
 
-POLICY = Policy("unique", excludes=("last_value", "ring", "flows"))
+POLICY = Policy("unique")

@@ -22,6 +22,19 @@ def test_a_pull_brings_what_was_delivered_first(q: QueueFixture) -> None:
     assert ids(deliver(q, "1", "2", "3").pull()) == ["1", "2", "3"]
 
 
+def test_no_job_passes_one_that_waits(q: QueueFixture) -> None:
+    """A-13, Q-16: also where the consumer that could have it waits itself, and another one was
+    notified of what came before."""
+    q.queue.pause()
+    first, second = q.join(1), q.join(1)
+    q.put("1")
+    q.queue.resume()
+    assert (q.state(first), q.state(second)) == ("notified", "interested")
+    assert q.put("2").handed_to == ""
+    assert ids(second.pull()) == ["1"]
+    assert ids(first.pull()) == ["2"]
+
+
 def test_a_pull_brings_what_was_delivered_also_where_nothing_waits(q: QueueFixture) -> None:
     consumer = deliver(q, "1")
     assert ids(consumer.pull()) == ["1"]

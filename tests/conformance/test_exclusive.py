@@ -1,9 +1,11 @@
 """At most so many consumers are live, the others stand by and take over in their order."""
 
+from typing import Any
+
 import pytest
 
 from rqueue.client._sync.consumer import Consumer
-from rqueue.errors import ConfigError, ConsumerRefused
+from rqueue.errors import ConfigError, ConsumerRefused, RegistrationLost
 from rqueue.inspector import Inspector
 from rqueue.protocol import commands
 from rqueue.testing import housekeeping, move_time
@@ -160,6 +162,36 @@ def test_QBA_12_an_exclusive_queue_refuses_a_second_consumer(q: QueueFixture) ->
         q.queue.configure(strict=True)
     other.close()
     q.queue.configure(strict=True)
+
+
+def test_an_exclusive_queue_gives_nobody_else_a_job(q: QueueFixture) -> None:
+    """Q-18: `get` is refused where there is a consumer, and makes none where there is none."""
+    q.queue.configure(strict=True)
+    q.put("A", "B")
+    only = q.join(1)
+    with pytest.raises(ConsumerRefused, match="exclusive"):
+        q.queue.get()
+    assert ids(only.pull()) == ["A"]
+    only.close()
+    assert (got := q.queue.get()) is not None and got.id == "A"
+    assert ids(q.join().pull()) == ["B"]
+
+
+@pytest.mark.parametrize("limit", [{"strict": True}, {"max_consumers": 1}], ids=str)
+def test_who_died_makes_way_when_its_lease_is_over(q: QueueFixture, limit: dict[str, Any]) -> None:
+    """Q-18, A-36: also where nobody looks after the queue but the one that comes."""
+    q.queue.configure(**limit)
+    q.put("A", "B")
+    dead = q.join(1)
+    assert ids(dead.pull()) == ["A"]
+    with pytest.raises(ConsumerRefused):
+        q.join()
+    move_time(q.queue, 60_000)
+    assert ids(q.join().pull()) == ["A", "B"]
+    with pytest.raises(RegistrationLost):
+        dead.ack("A")
+    with pytest.raises(ConsumerRefused):
+        q.join()
 
 
 def test_AMI_05_a_queue_has_so_many_consumers(q: QueueFixture) -> None:

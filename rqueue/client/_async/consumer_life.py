@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rqueue.errors import (
     ConnectionLost,
+    ConsumerRefused,
     RegistrationLost,
     RQueueError,
 )
@@ -85,7 +86,12 @@ class AsyncConsumerLife(ConsumerCalls):
 
     async def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
-        reply = await self._call(self._register_call())
+        try:
+            reply = await self._call(self._register_call())
+        except ConsumerRefused:
+            if not await self._makes_way():
+                raise
+            reply = await self._call(self._register_call())
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
@@ -167,6 +173,15 @@ class AsyncConsumerLife(ConsumerCalls):
         await self.close()
 
     # -- inside ------------------------------------------------------------------------------------
+
+    async def _makes_way(self) -> bool:
+        """Whether a consumer whose lease has ended leaves now: it may be that nobody else looks
+        after this queue (Q-18, A-36)."""
+        left, more = 0, True
+        while more:
+            renewed = await self._call(commands.renew(self._state.keys, self.lease_ms, []))
+            left, more = left + renewed.reclaimed, renewed.more
+        return left > 0
 
     async def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:

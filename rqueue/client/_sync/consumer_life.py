@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rqueue.errors import (
     ConnectionLost,
+    ConsumerRefused,
     RegistrationLost,
     RQueueError,
 )
@@ -86,7 +87,12 @@ class ConsumerLife(ConsumerCalls):
 
     def register(self) -> Self:
         """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
-        reply = self._call(self._register_call())
+        try:
+            reply = self._call(self._register_call())
+        except ConsumerRefused:
+            if not self._makes_way():
+                raise
+            reply = self._call(self._register_call())
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
@@ -168,6 +174,15 @@ class ConsumerLife(ConsumerCalls):
         self.close()
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _makes_way(self) -> bool:
+        """Whether a consumer whose lease has ended leaves now: it may be that nobody else looks
+        after this queue (Q-18, A-36)."""
+        left, more = 0, True
+        while more:
+            renewed = self._call(commands.renew(self._state.keys, self.lease_ms, []))
+            left, more = left + renewed.reclaimed, renewed.more
+        return left > 0
 
     def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:

@@ -6,12 +6,24 @@ from tests.support.queue_fixture import QueueFixture, every_kind, ids
 
 
 def test_QPR_01_three_levels_map_ten_priorities(q: QueueFixture) -> None:
-    """Q-11: up to 3 is the lowest of three levels, 4 the middle, 5 and more the highest."""
+    """a) Q-11: up to 3 is the lowest of three levels, 4 the middle, 5 and more the highest."""
     q.queue.configure(priorities=3)
     given = [(1, 9), (2, 4), (3, 0), (4, 0), (5, 4), (6, 9), (7, 4), (8, 9), (9, 0)]
     for id, priority in given:
         q.put(str(id), priority=priority)
     assert "".join(ids(q.join().pull())) == "168257349"
+
+
+@pytest.mark.parametrize("levels", range(1, 11))
+def test_QPR_01_each_number_of_levels_maps_as_AMQP_does(q: QueueFixture, levels: int) -> None:
+    """b) Q-11: the middle of the levels is 4, or 4 and 5; what is outside is the last on its
+    side."""
+    q.queue.configure(priorities=levels)
+    for priority in range(10):
+        q.put(str(priority), priority=priority)
+    offset = 5 - (levels + 1) // 2
+    order = sorted(range(10), key=lambda given: -min(max(given - offset, 0), levels - 1))
+    assert ids(q.join().pull()) == list(map(str, order))
 
 
 @every_kind

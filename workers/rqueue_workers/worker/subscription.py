@@ -8,7 +8,7 @@ from functools import partial
 from itertools import repeat
 from time import monotonic
 
-from rqueue.errors import RegistrationLost
+from rqueue.errors import ConsumerRefused, RegistrationLost
 from rqueue.logs import logger
 from rqueue.model.job import parse_value
 from rqueue.model.labels import ALL
@@ -125,11 +125,27 @@ class Subscription(SettleCalls):
             limits=limits,
             select=selector(select) if select else None,
         )
-        if not self.registered(self._connection.run(call, queue=self.queue, consumer=name)):
+        try:
+            reply = self._connection.run(call, queue=self.queue, consumer=name)
+        except ConsumerRefused:
+            if not self._makes_way(lease_ms):
+                raise
+            reply = self._connection.run(call, queue=self.queue, consumer=name)
+        if not self.registered(reply):
             log.error(
                 "queue %s: Redis has lost its data, with the jobs that waited or were held then",
                 self.queue,
             )
+
+    def _makes_way(self, lease_ms: int) -> bool:
+        """Whether a consumer whose lease has ended leaves now: it may be that no other pool looks
+        after this queue (Q-18, A-36)."""
+        left, more = 0, True
+        while more:
+            call = commands.renew(self.keys, lease_ms, [])
+            renewed = self._connection.run(call, queue=self.queue)
+            left, more = left + renewed.reclaimed, renewed.more
+        return left > 0
 
     def prepare(self, tasks: Sequence[str]) -> None:
         """Learn the queue's options; jobs that were parked for the lack of one of these tasks come

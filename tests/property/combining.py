@@ -7,27 +7,29 @@ refusal has changed nothing, and in the end a consumer that takes all jobs empti
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import QueueDamaged, RQueueError, ScriptError, UnusableServer
-from rqueue.model.job_limit import JobLimit
-from rqueue.model.parents import Parents
+from rqueue.model.schedule import Timing
 from rqueue.model.selector import Selector, selector
-from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
+from rqueue.protocol.commands.clock import stop_clock
 from rqueue.protocol.commands.consumers import Ran
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.shards import of_version
-from rqueue.protocol.policies import POLICIES, ExcludedPolicies, Kind
+from rqueue.protocol.credit import UNLIMITED, Credit, GrantCredit, WindowCredit
+from rqueue.protocol.policies import Kind
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.property.arms import ARMS
 from tests.property.choices import CAUSE, ERROR
-from tests.support import invariants
+from tests.property.sources import START_MS
+from tests.support import invariants, transitions
+from tests.support.schedules import schedule
 from tests.support.snapshot import Snapshot, take_snapshot
 
 LEASE_MS = 60_000
@@ -36,95 +38,13 @@ BODIES = (b'["t"]', b'["t",["xxxxxxxxxxxxxxxxxxxx"]]', b'["t",[],{},{"labels":{"
 OUTCOMES = ("ack", "ack", "release", "retry", "later", "tail", "reject")
 MINE = (QueueDamaged, ScriptError, UnusableServer)
 """Errors that no step may end with: these say that something is wrong."""
-
-Terms = Callable[[random.Random, int], Mapping[str, Any]]
-
-
-def _nothing(_random: random.Random, _number: int) -> Mapping[str, Any]:
-    return {}
-
-
-class Arm(NamedTuple):
-    """How a policy is put to use: the queue's options, what its jobs say of themselves, what a
-    consumer selects, whether consumers refuse jobs, and whether the queue is a shard. inside: it
-    comes with others, or its queues have no jobs."""
-
-    options: Mapping[str, int | str] = {}
-    terms: Terms = _nothing
-    select: str = ""
-    refuses: bool = False
-    shard: bool = False
-    inside: bool = False
-
-
-def _named(word: str, names: str = "ab") -> Terms:
-    return lambda random, _: {word: random.choice(["", *names])}
-
-
-LIMITS = (JobLimit("two", 2).text, JobLimit("one", 1, key="a").text)
-
-ARMS: dict[str, Arm] = {
-    "levels": Arm(inside=True),
-    "outbox": Arm(inside=True),
-    "deleting": Arm(inside=True),
-    "ttl": Arm({"ttl_max_ms": 9000}, lambda r, _: {"ttl_ms": r.choice([0, 900, 3000])}),
-    "sticky": Arm({"sticky": 4}, _named("group")),
-    "hold": Arm({}, lambda r, _: {"hold": True, "delay_ms": r.choice([0, 800])}),
-    "last_value": Arm({}, _named("key")),
-    "ring": Arm({"ring_jobs": 3}),
-    "ring_bytes": Arm({"ring_bytes": 60}),
-    "exclusive": Arm({"live_consumers": 1}),
-    "shares": Arm({}, _named("share")),
-    "limits": Arm({}, lambda r, _: {"limits": r.choice([(), LIMITS[:1], LIMITS])}),
-    "groups": Arm({}, _named("group")),
-    "selectors": Arm({}, select="x = 1"),
-    "refusals": Arm(refuses=True),
-    "sorted": Arm({}, lambda r, _: {"sort": r.choice(["", *map(sort_key_text, (1, 2))])}),
-    "front": Arm({}, lambda r, _: {"front": r.random() < 0.3}),
-    "flows": Arm(
-        {},
-        lambda r, n: (
-            {"waits": Parents(1, ids=(f"j{n - 1}",)).text, "delay_ms": 0}
-            if n and r.random() < 0.3
-            else {}
-        ),
-    ),
-    "schedules": Arm(),
-    "alternate": Arm({"dead_to": "elsewhere"}),
-    "discarding": Arm({"dead_letters": 0}),
-    "lifetime": Arm({"delete_if": 1, "delete_after_ms": 3_600_000}),
-    "bounded": Arm({"max_jobs": 6}),
-    "max_bytes": Arm({"max_bytes": 90}),
-    "unique": Arm({}, lambda r, _: {"unique": r.choice(["", "ex:a", "sx:a", "sr:a", "ef:b"])}),
-    "alerts": Arm({"alert_depth": 3}),
-    "shard": Arm(shard=True),
-    "sharded": Arm(inside=True),
-}
-"""Each policy has one: one without is of no combination that is tried."""
-
-
-def kinds(policies: int) -> list[Kind]:
-    """All kinds with so many policies that are asked for by name, and what these bring along."""
-    names = [name for name in POLICIES if name in ARMS and not ARMS[name].inside]
-    found: dict[tuple[str, ...], Kind] = {}
-
-    def add(chosen: tuple[str, ...], start: int) -> None:
-        try:
-            kind = Kind.of(chosen)
-        except ExcludedPolicies:
-            return
-        if len(chosen) == policies:
-            found[kind.policies] = kind
-            return
-        for at in range(start, len(names)):
-            add((*chosen, names[at]), at + 1)
-
-    add((), 0)
-    return list(found.values())
+UNORDERED = {"shares"}
+"""Policies by which a consumer takes turns over jobs, whatever their places."""
 
 
 class Combined:
-    """One queue of a kind, and up to four consumers of it."""
+    """One queue of a kind, and up to four consumers of it. Its clock stands unless it is moved: the
+    same seed is the same course."""
 
     def __init__(self, client: redis.Redis, name: str, kind: Kind, seed: int) -> None:
         self.client = client
@@ -135,14 +55,24 @@ class Combined:
         self.arms = [ARMS[policy] for policy in kind.policies]
         self.select = next((arm.select for arm in self.arms if arm.select), "")
         self.terms: dict[str, str] = {}
+        self.credit: dict[str, Credit] = {}
+        self.narrow = self.random.random() < 0.3
+        """Whether all windows are of one job: some faults show only then."""
+        self.ticking = "schedules" in kind.policies
+        self.ordered = not UNORDERED & {*kind.policies}
+        self.prefix = "j"
+        """What ids begin with."""
         self.jobs = 0
         self.joined = 0
+        self.asks = ""
+        """Who has just said its window."""
         self.said: list[str] = []
         """The steps, for who reads a failure."""
         if "alternate" in kind.policies:
             self.queue.at("elsewhere").configure(max_deliveries=3)
         options: dict[str, int | str] = {"v": kind.stamp}
         execute(client, commands.configure(self.keys, options), queue=name)
+        execute(client, stop_clock(self.keys, START_MS))
         settings = {name: value for arm in self.arms for name, value in arm.options.items()}
         self.before = take_snapshot(client, self.keys)
         if settings:
@@ -163,13 +93,15 @@ class Combined:
         self.said.append(f"{call.script} {list(call.args)[:12]}")
         try:
             answer = execute(self.client, call, queue=self.queue.name)
+            self.look()
         except MINE:
             raise
         except RQueueError as error:
             self.said[-1] += f" refused: {error}"
             self.look(unchanged=True)
             return None
-        self.look()
+        finally:
+            self.asks = ""
         return answer
 
     def look(self, unchanged: bool = False) -> Snapshot:
@@ -178,6 +110,10 @@ class Combined:
         wrong = invariants.of_state(after)
         if unchanged:
             wrong += invariants.unchanged(self.before, after)
+        wrong += transitions.credit_kept(self.before, after)
+        if self.ordered:
+            wrong += transitions.oldest_taken(self.before, after)
+        wrong += self.count_credit(after)
         if wrong:
             steps = "\n  ".join(self.said[-25:])
             raise AssertionError(f"in {self.kind}: {wrong}\nafter these steps:\n  {steps}")
@@ -186,19 +122,40 @@ class Combined:
             del self.terms[name]
         return after
 
+    def count_credit(self, after: Snapshot) -> list[str]:
+        """What consumers took is taken from their credit, and restored as each kind of it does.
+        Which of them took more than they granted."""
+        wrong = []
+        for name, ids in transitions.newly_held(self.before, after).items():
+            if (credit := self.credit.get(name)) is None:
+                continue
+            # what was delivered to it without its asking went by what it had said last
+            if isinstance(credit, GrantCredit) and name == self.asks and credit.jobs < len(ids):
+                wrong.append(f"{name} had {credit.jobs} granted, and took {ids}")
+            for id_ in ids:
+                credit.take(len(after.jobs[id_]))
+        for name, ids in self.before.held.items():
+            if name in self.credit:
+                gone = [id_ for id_ in ids if id_ not in after.held.get(name, ())]
+                size = sum(len(self.before.jobs[id_]) for id_ in gone)
+                self.credit[name].restore(len(gone), size)
+        return wrong
+
     # -- steps -------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """One of them."""
         choose = [
-            *[self.put] * 5, *[self.pull] * 5, *[self.settle] * 6, self.join, self.leave,
-            self.cancel, self.reorder, self.interest, *[self.pass_time] * 2, self.people, self.hear,
+            *[self.put] * 5, *[self.pull] * 5, *[self.settle] * 5, *[self.commit] * 2, self.join,
+            self.leave, self.cancel, self.reorder, self.interest, *[self.pass_time] * 2,
+            self.people, self.hear, *[self.periodic] * 2 * self.ticking,
         ]  # fmt: skip
         self.random.choice(choose)()
 
-    def put(self) -> None:
+    def puts(self, count: int) -> list[Put]:
+        """So many new jobs."""
         puts = []
-        for _ in range(self.random.choice([1, 1, 1, 2, 3])):
+        for _ in range(count):
             terms: dict[str, Any] = {
                 "priority": self.random.choice([4, 4, 4, 9, 0]),
                 "delay_ms": self.random.choice([0, 0, 0, 0, 800]),
@@ -206,8 +163,12 @@ class Combined:
             }
             for arm in self.arms:
                 terms |= arm.terms(self.random, self.jobs)
-            puts.append(Put(f"j{self.jobs}", self.random.choice(BODIES), **terms))
+            puts.append(Put(f"{self.prefix}{self.jobs}", self.random.choice(BODIES), **terms))
             self.jobs += 1
+        return puts
+
+    def put(self) -> None:
+        puts = self.puts(self.random.choice([1, 1, 1, 2, 3]))
         immediate = len(puts) == 1 and self.random.random() < 0.1
         call = commands.enqueue(self.keys, puts, immediate=immediate)
         self.run(of_version(call, 1) if self.shard else call)
@@ -215,8 +176,17 @@ class Combined:
     def name(self) -> str:
         return self.random.choice(sorted(self.terms)) if self.terms else ""
 
-    def window(self) -> Window:
-        return Window(self.random.choice([1, 1, 2, 3]), self.random.choice([0, 0, 0, 150]))
+    def window(self, name: str, less: list[str] | None = None) -> Window:
+        """What a consumer says that it may hold; less: of what it holds, what goes first."""
+        held = [id_ for id_ in self.before.held.get(name, []) if id_ not in (less or ())]
+        size = sum(len(self.before.jobs[id_]) for id_ in held)
+        return self.credit[name].window(len(held), size)
+
+    def some_credit(self) -> Credit:
+        """A window, or a grant that is used up."""
+        jobs = 1 if self.narrow else self.random.choice([1, 1, 2, 3])
+        manager = self.random.choice([WindowCredit, WindowCredit, GrantCredit])
+        return manager(jobs, self.random.choice([UNLIMITED, UNLIMITED, UNLIMITED, 150]))
 
     def join(self) -> None:
         if len(self.terms) >= CONSUMERS_MAX:
@@ -225,16 +195,18 @@ class Combined:
         selects: Selector | None = None
         if self.select and self.random.random() < 0.6:
             selects = selector(self.select)
+        name = f"c{self.joined}"
+        self.credit[name] = self.some_credit()
         call = commands.register(
             self.keys,
-            f"c{self.joined}",
-            window=self.window(),
+            name,
+            window=self.window(name),
             priority=self.random.choice([0, 0, 0, 1]),
             lease_ms=LEASE_MS,
             select=selects,
         )
         if answer := self.run(call):
-            self.terms[f"c{self.joined}"] = answer.term
+            self.terms[name] = answer.term
 
     def leave(self) -> None:
         if len(self.terms) < 2:
@@ -251,17 +223,28 @@ class Combined:
     def pull(self) -> None:
         if name := self.name():
             notified = sorted(self.before.scores("notified").keys() & self.terms.keys())
-            name = self.random.choice([name, *notified])
-            self.run(commands.pull(self.keys, name, self.terms[name], self.window()))
+            self.asks = name = self.random.choice([name, *notified])
+            self.run(commands.pull(self.keys, name, self.terms[name], self.window(name)))
 
     def interest(self) -> None:
+        """A consumer grants more, or begins with another window."""
         if name := self.name():
-            self.run(commands.interest(self.keys, name, self.terms[name], self.window()))
+            if isinstance(credit := self.credit[name], GrantCredit):
+                credit.add(self.random.choice([1, 2]))
+            else:
+                self.credit[name] = self.some_credit()
+                held = self.before.held.get(name, [])
+                for id_ in held:
+                    self.credit[name].take(len(self.before.jobs[id_]))
+                if isinstance(credit := self.credit[name], GrantCredit):
+                    credit.add(max(0, len(held) - credit.jobs))
+            self.run(commands.interest(self.keys, name, self.terms[name], self.window(name)))
 
-    def settle(self) -> None:
+    def settling(self) -> tuple[str, list[str], dict[str, Any]]:
+        """A consumer that holds jobs, some of them, and what it says of them; "" for none."""
         holders = sorted(self.before.held.keys() & self.terms.keys())
         if not holders:
-            return
+            return "", [], {}
         name = self.random.choice(holders)
         held = self.before.held[name]
         ids = held[: self.random.choice([1, 1, 2, 3])]
@@ -276,19 +259,56 @@ class Combined:
             for id_ in groups.get(how, ())
         ]
         retry += [Retried(id_, 0, "elsewhere", False, b"") for id_ in groups.get("refuse", ())]
-        self.run(
-            commands.settle(
-                self.keys,
-                name,
-                self.terms[name],
-                self.window() if self.random.random() < 0.5 else None,
-                ack=groups.get("ack", []),
-                retry=retry,
-                reject=[(id_, CAUSE) for id_ in groups.get("reject", ())],
-                release=groups.get("release", []),
-                freed=sum(len(self.before.jobs[id_]) for id_ in ids),
-            )
+        said = {
+            "ack": groups.get("ack", []),
+            "retry": retry,
+            "reject": [(id_, CAUSE) for id_ in groups.get("reject", ())],
+            "release": groups.get("release", []),
+            "freed": sum(len(self.before.jobs[id_]) for id_ in ids),
+        }
+        return name, ids, said
+
+    def settle(self) -> None:
+        name, ids, said = self.settling()
+        if not name:
+            return
+        # what is settled gives a grant nothing back: its window is said anew
+        pulls = self.random.random() < 0.5 or isinstance(self.credit[name], GrantCredit)
+        window = self.window(name, ids) if pulls else None
+        self.asks = name if pulls else ""
+        self.run(commands.settle(self.keys, name, self.terms[name], window, **said))
+
+    def commit(self) -> None:
+        """A transaction: some jobs are settled and others enqueued, or nothing is done."""
+        name, _, said = self.settling()
+        puts = self.puts(self.random.choice([0, 1, 2]))
+        others = []
+        if "outbox" in self.kind.policies and self.random.random() < 0.3:
+            others = [("elsewhere", Put(f"o{self.jobs}", BODIES[0]))]
+            self.jobs += 1
+        if not name and not puts and not others:
+            return
+        if name and isinstance(self.credit[name], GrantCredit):
+            name, said = "", {}
+        call = commands.commit(
+            self.keys, name, self.terms.get(name, ""), puts, others=others, **said
         )
+        self.run(of_version(call, 1) if self.shard else call)
+
+    def periodic(self) -> None:
+        """A schedule is made, run at once, or removed."""
+        name = self.random.choice("st")
+        roll = self.random.random()
+        if roll < 0.6:
+            overlap = self.random.choice(["allow", "skip", "queue"])
+            timing = Timing.of(every=1, overlap=overlap, missed=self.random.choice(["last", "all"]))
+            terms = "4,,0|ues:a," if "unique" in self.kind.policies else "4,,0,"
+            call = schedule(self.before.now, timing, terms=terms)
+            self.run(commands.set_schedule(self.keys, name, "", call))
+        elif roll < 0.8:
+            self.run(commands.run_schedule(self.keys, name))
+        else:
+            self.run(commands.remove_schedule(self.keys, name))
 
     def some_job(self) -> str:
         return self.random.choice(sorted(self.before.jobs) or ["none"])
@@ -339,9 +359,13 @@ class Combined:
             while (left := self.run(commands.unregister(self.keys, name, term))) and left[0]:
                 ...
         self.terms.clear()
+        self.credit.clear()
         counts = execute(self.client, commands.counts(self.keys), queue=self.queue.name)
         if not is_there(counts):
             return
+        if self.ticking:
+            for name in "st":
+                self.run(commands.remove_schedule(self.keys, name))
         answer = self.run(
             commands.register(self.keys, "last", window=Window(100), lease_ms=10 * LEASE_MS)
         )

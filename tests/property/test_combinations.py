@@ -1,16 +1,26 @@
 """Every combination of policies that a queue may have keeps what must always hold."""
 
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
 import redis
 
+from rqueue.protocol import scripts
 from rqueue.protocol.policies import POLICIES, Kind
-from tests.property.combining import ARMS, Combined, kinds
+from rqueue.protocol.scripts import Scripts
+from tests.property.arms import ARMS, kinds
+from tests.property.combining import Combined
+from tests.property.sources import changed, frozen
 from tests.support.profiles import examples
 
 STEPS = 40
 SEEDS = examples(1, 4, thorough=20, brief=1)
 PAIRS = [*kinds(1), *kinds(2)]
-TRIED = [*kinds(1), *kinds(2)[:: examples(6, 1)]]
+TRIPLES = kinds(3)
+_SOME = random.Random("three at once").sample(TRIPLES, examples(24, len(TRIPLES), brief=4))
+TRIED = [*kinds(1), *kinds(2)[:: examples(6, 1)], *_SOME]
 """All of them under `make test-all`."""
 
 
@@ -42,16 +52,71 @@ def _cannot(one: str, other: str) -> bool:
     return any(brought & {*POLICIES[name].excludes} for name in brought)
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize("kind", TRIED, ids=str)
-def test_what_must_always_hold_holds(
-    client: redis.Redis, queue_name: str, kind: Kind, seed: int
-) -> None:
-    combined = Combined(client, queue_name, kind, seed)
+def course(client: redis.Redis, name: str, kind: Kind, seed: int) -> None:
+    """One queue of this kind from its beginning until it is empty."""
+    combined = Combined(client, name, kind, seed)
     try:
         for _ in range(STEPS):
             combined.step()
         combined.empty()
     finally:
         combined.teardown()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("kind", TRIED, ids=str)
+def test_what_must_always_hold_holds(
+    client: redis.Redis, queue_name: str, kind: Kind, seed: int
+) -> None:
+    course(client, queue_name, kind, seed)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A fault where two policies meet: neither alone shows it."""
+
+    policies: tuple[str, str]
+    file: str
+    right: str
+
+
+MEETINGS = {
+    "a group does not go on behind a job that expired": Meeting(
+        ("ttl", "groups"),
+        "policies/ttl/dropped.lua",
+        "      --- @each placed = unblock(base, queue, job)\n",
+    ),
+    "who expired keeps its unique key": Meeting(
+        ("ttl", "unique"),
+        "policies/ttl/dropped.lua",
+        "  --- @each pass(base, queue, gone)\n",
+    ),
+    "the envelope that replaces another one is not weighed": Meeting(
+        ("max_bytes", "unique"),
+        "policies/unique/replace.lua",
+        "      --- @each weigh(base, how.now, { one.id, header .. envelope }, 'scheduled')\n",
+    ),
+}
+ALONE, TOGETHER = 5, 40
+"""Courses: of each alone none finds it, of both together one does."""
+
+
+@pytest.mark.parametrize("what", MEETINGS)
+def test_a_fault_where_two_policies_meet_is_found(
+    client: redis.Redis,
+    queue_name: str,
+    what: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    its = MEETINGS[what]
+    frozen(tmp_path)
+    changed(tmp_path, its.file, its.right, "")
+    monkeypatch.setattr(scripts, "SCRIPTS", Scripts(tmp_path / "lua"))
+    for policy in its.policies:
+        for seed in range(ALONE):
+            course(client, queue_name, Kind.of([policy]), seed)
+    with pytest.raises(AssertionError):
+        for seed in range(TOGETHER):
+            course(client, queue_name, Kind.of(its.policies), seed)

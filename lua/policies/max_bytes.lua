@@ -1,7 +1,7 @@
 --- A bounded queue with a greatest number of bytes that wait, beside that of jobs or instead of it: of each job that counts
 --- the size of its envelope is noted, and the sum is kept with the notes (Q-67, X-16).
 --- HOOKS: defaults, weigh, weight, taken, left, done, pass, overdue, configured, recount, options, places, meets
---- META: max_bytes, waiting_bytes, weighed
+--- META: max_bytes, waiting_bytes, weighed, recount_at, recounted
 --- JOB: none
 --- KEYS: sizes
 --- STORE: list

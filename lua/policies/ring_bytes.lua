@@ -1,7 +1,7 @@
 --- A ring in bytes: at most so many are ready, one more displaces the oldest of the lowest level. A job that has more
 --- bytes than the ring is refused, and displaces nothing (Q-67).
 --- HOOKS: defaults, weigh, weight, fit, ripe, taken, left, pass, overdue, configured, recount, options, places, meets
---- META: ring_bytes, waiting_bytes, weighed
+--- META: ring_bytes, waiting_bytes, weighed, recount_at, recounted
 --- JOB: none
 --- KEYS: sizes
 --- STORE: list

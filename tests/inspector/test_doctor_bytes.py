@@ -1,6 +1,7 @@
 """Damages of queues that count bytes, done by hand, are found, repaired, and nothing is lost."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import redis
@@ -8,9 +9,12 @@ import redis
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Doctor
-from rqueue.protocol import commands
+from rqueue.inspector.doctor import size_checks
+from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands import Put
+from rqueue.protocol.scripts import Scripts
 from tests.inspector.healing import Make, heals, kinds
+from tests.property.test_recounting import some_at_a_time
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
@@ -84,6 +88,48 @@ def test_a_damage_is_found_and_repaired(
     snapshot = take_snapshot(client, queue.keys)
     assert invariants.of_state(snapshot) == []
     assert sorted(snapshot.jobs) == JOBS
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Any queue has more jobs than one look, or one step, adds up."""
+    some_at_a_time(tmp_path)
+    monkeypatch.setattr(scripts, "SCRIPTS", Scripts(tmp_path / "lua"))
+    monkeypatch.setattr(size_checks, "SUM_MOST", 0)
+    monkeypatch.setattr(size_checks, "PAGE", 1)
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("damage", [name for name in DAMAGES if "sum" in name])
+def test_a_sum_over_many_jobs_is_counted_in_steps(
+    doctor: Doctor, queue: Queue, client: redis.Redis, damage: str
+) -> None:
+    queue.configure(max_bytes=100_000)
+    queue.enqueue_puts([Put(f"{'long' * 20}{n}", b'["t",[%d]]' % n) for n in range(100)])
+    assert doctor.check_queue(queue.name) == []
+    DAMAGES[damage][0](client, queue.keys.base)
+    assert kinds(doctor.check_queue(queue.name)).keys() == {"bytes"}
+    heals(doctor, queue)
+    snapshot = take_snapshot(client, queue.keys)
+    assert invariants.of_state(snapshot) == []
+    assert not {"recount_at", "recounted"} & snapshot.meta.keys()
+
+
+@pytest.mark.usefixtures("many")
+def test_a_count_that_ended_half_way_is_gone_on_with(
+    doctor: Doctor, queue: Queue, client: redis.Redis
+) -> None:
+    """The queue goes on meanwhile, and is healthy."""
+    queue.configure(max_bytes=100_000)
+    queue.enqueue_puts([Put(f"{'long' * 20}{n}", b'["t"]') for n in range(100)])
+    for _ in range(10):
+        assert queue._run(commands.repair_room(queue.keys))
+    queue.enqueue_puts([Put("late", b'["t"]')])
+    assert invariants.of_state(take_snapshot(client, queue.keys)) == []
+    (finding,) = doctor.check_queue(queue.name)
+    assert finding.says == "the bytes that wait were being counted again, and nobody went on"
+    heals(doctor, queue)
+    assert "recount_at" not in take_snapshot(client, queue.keys).meta
 
 
 def test_a_producer_that_waits_goes_on_once_bytes_are_added_up(

@@ -38,6 +38,12 @@ def sizes(snapshot: Snapshot, places: Iterable[tuple[str, str]]) -> list[str]:
         wrong.append(f"sizes are {noted}, not {so}")
     if (said := int(snapshot.meta.get("waiting_bytes", "0"))) != sum(so.values()):
         wrong.append(f"{said} bytes are counted, not {sum(so.values())}")
+    anew = snapshot.meta.get("recounted")
+    again = {id: size for id, size in snapshot.hash("sizes").items() if size[:1] == b"0" < size}
+    if anew is not None and int(anew) != (sum_ := sum(map(int, again.values()))):
+        wrong.append(f"{anew} bytes are counted anew, not {sum_}")
+    if again and "recount_at" not in snapshot.meta:
+        wrong.append(f"nobody counts anew, and these have been: {sorted(again)}")
     return wrong
 
 

@@ -67,9 +67,10 @@ def samples(keys: QueueKeys, empty: QueueKeys, odd: str) -> dict[str, list[Sampl
         ],
         "size_page": [
             Sample(
-                size_notes.size_page(keys, count=9), size_notes.SizePage(0, {"j1": "12", odd: "?"})
+                size_notes.size_page(keys, count=9),
+                size_notes.SizePage(0, 0, {"j1": "12", odd: "?"}),
             ),
-            Sample(size_notes.size_page(empty, count=9), size_notes.SizePage(0, {})),
+            Sample(size_notes.size_page(empty, count=9), size_notes.SizePage(0, 0, {})),
         ],
         "sizes_noted": [
             Sample(size_notes.sizes_noted(keys, ["j1", "no", odd]), ["12", "", "?"]),

@@ -9,10 +9,15 @@ from rqueue.protocol.call import CommandCall
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.replies import pairs, raw_text
 
+COUNTED = "waiting_bytes"
+"""The field of `meta` that says how many bytes are counted."""
+
 
 class SizePage(NamedTuple):
-    """Some jobs by the ids, and what is noted of their bytes. `cursor` continues; 0: the last."""
+    """Some jobs by the ids, and what is noted of their bytes; how many bytes are counted in all at
+    that moment. `cursor` continues; 0: the last."""
 
+    counted: int
     cursor: int
     sizes: dict[str, str]
 
@@ -26,12 +31,19 @@ class SizeSum(NamedTuple):
 
 def _number(word: Any) -> int:
     said = raw_text(word or b"0")
-    return int(said) if said.lstrip("-").isdecimal() else 0
+    return int(said) if said.removeprefix("-").isdecimal() else 0
+
+
+def _size(word: Any) -> str:
+    # a size that is counted anew just then has a 0 before it
+    said = raw_text(word)
+    return str(int(said)) if said.isdecimal() else said
 
 
 def _read_page(replies: Sequence[Any]) -> SizePage:
-    ((cursor, found),) = replies
-    return SizePage(int(cursor), {raw_text(id): raw_text(one) for id, one in pairs(found).items()})
+    counted, (cursor, found) = replies
+    sizes = {raw_text(id): _size(one) for id, one in pairs(found).items()}
+    return SizePage(_number(counted), int(cursor), sizes)
 
 
 def _read_count(replies: Sequence[Any]) -> int:
@@ -43,7 +55,7 @@ def _read_sum(replies: Sequence[Any]) -> SizeSum:
 
 
 def _read_some(replies: Sequence[Any]) -> list[str]:
-    return ["" if one is None else raw_text(one) for one in replies[0]] if replies else []
+    return ["" if one is None else _size(one) for one in replies[0]] if replies else []
 
 
 def size_count(keys: QueueKeys) -> CommandCall[int]:
@@ -52,14 +64,15 @@ def size_count(keys: QueueKeys) -> CommandCall[int]:
 
 
 def size_sum(keys: QueueKeys) -> CommandCall[SizeSum]:
-    """Add them up: for queues that are not large."""
-    asked = [("HGET", keys.meta, "waiting_bytes"), ("HVALS", keys.sizes)]
+    """Add them up at once: for queues that are not large."""
+    asked = [("HGET", keys.meta, COUNTED), ("HVALS", keys.sizes)]
     return CommandCall(keys.meta, asked, _read_sum)
 
 
 def size_page(keys: QueueKeys, cursor: int = 0, *, count: int) -> CommandCall[SizePage]:
     """About `count` of the notes."""
-    return CommandCall(keys.meta, [("HSCAN", keys.sizes, cursor, "COUNT", count)], _read_page)
+    asked = [("HGET", keys.meta, COUNTED), ("HSCAN", keys.sizes, cursor, "COUNT", count)]
+    return CommandCall(keys.meta, asked, _read_page)
 
 
 def sizes_noted(keys: QueueKeys, ids: Sequence[str]) -> CommandCall[list[str]]:

@@ -14,7 +14,7 @@ from rqueue.model.ids import new_id
 from rqueue.protocol.commands import Put
 from rqueue.protocol.policies import PLAIN, Kind
 
-KEYS = 1000
+KEYS, MANY = 1000, 10_000
 
 Key = Callable[[int], str]
 
@@ -29,16 +29,18 @@ def _microseconds(bench: Bench, kind: Kind, key: Key, jobs: int) -> tuple[float,
 @row("groups", f"Redis time a job, settle and pull of {WINDOW}: a queue with groups to a plain one")
 def groups(bench: Bench) -> list[Figure]:
     """All of them in each round, one after the other, so that a noisy machine is noisy for all."""
-    jobs = bench.size.of(1_000, 50_000, 200_000)
+    jobs = bench.size.of(1_000, 50_000, 1_000_000)
     kind, sticky = Kind.of(["groups"]), Kind.of(["sticky"])
     ways: dict[str, tuple[Kind, Key]] = {
         "jobs without a key": (kind, lambda number: ""),
         "each job has a key of its own": (kind, str),
+        f"{MANY:,} interleaved keys, strict order": (kind, lambda number: f"k{number % MANY}"),
         f"{KEYS:,} interleaved keys, strict order": (kind, lambda number: f"k{number % KEYS}"),
         f"{KEYS:,} interleaved keys, sticky": (sticky, lambda number: f"k{number % KEYS}"),
     }
     most = (
         Target(2, 1.9, more=False),
+        Target(5, 3, more=False),
         Target(5, 3, more=False),
         Target(5, 3, more=False),
         Target(10, 5, more=False),

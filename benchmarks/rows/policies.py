@@ -12,8 +12,12 @@ from benchmarks.lab.loading import envelope
 from benchmarks.lab.rounds import spread
 from benchmarks.lab.server import usage
 from benchmarks.rows.row import Figure, row
+from benchmarks.rows.selectors import CLASSES, labelled
 from rqueue.model.history_batch import pack
 from rqueue.model.ids import new_id
+from rqueue.model.job_limit import JobLimit
+from rqueue.model.selector import selector
+from rqueue.model.sort_keys import sort_key_text
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
@@ -36,7 +40,8 @@ def _ordinary(number: int) -> Mapping[str, Any]:
 class Way:
     """A kind of queue, its options, the terms of its jobs, and by how much the clock goes on
     between their enqueue and their delivery. refused: each job has been refused before, by another
-    consumer. halved: half of the jobs displace the others, or are not stored since these are."""
+    consumer. halved: half of the jobs displace the others, or are not stored since these are.
+    select: what the consumer selects; the jobs are of so many classes then."""
 
     kind: Kind
     options: Mapping[str, int] = field(default_factory=dict)
@@ -44,6 +49,7 @@ class Way:
     later_ms: int = 0
     refused: bool = False
     halved: bool = False
+    select: str = ""
 
     def left(self, jobs: int) -> int:
         """How many of them can be pulled."""
@@ -87,6 +93,23 @@ def _ways(jobs: int) -> dict[str, Way]:
             terms=lambda n: {"unique": UniqueKey(f"k{n % (jobs // 2)}").text},
             halved=True,
         ),
+        "time to live": Way(Kind.of(["ttl"]), terms=lambda n: {"ttl_ms": HOUR_MS + n}),
+        "groups, a key for each": Way(Kind.of(["groups"]), terms=lambda n: {"group": str(n)}),
+        "selectors, none of them": Way(Kind.of(["selectors"])),
+        f"selectors, all of {CLASSES} classes": Way(
+            Kind.of(["selectors"]), select=f"shard < {CLASSES}"
+        ),
+        "sorted": Way(
+            Kind.of(["sorted"]), terms=lambda n: {"sort": sort_key_text((n * 7919) % 1_000_003)}
+        ),
+        "shares, 100 of them": Way(Kind.of(["shares"]), terms=lambda n: {"share": f"s{n % 100}"}),
+        "a limit that is not reached": Way(
+            Kind.of(["limits"]), terms=lambda n: {"limits": (JobLimit("many", 100_000).text,)}
+        ),
+        "one live consumer": Way(Kind.of(["exclusive"]), {"live_consumers": 1}),
+        "workflows, none of them": Way(Kind.of(["flows"])),
+        "goes with its last consumer": Way(Kind.of(["lifetime"]), {"delete_if": 1}),
+        "dead letters elsewhere": Way(Kind.of(["alternate"])),
         "schedules, none is due": Way(Kind.of(["schedules"])),
         "without dead letters": Way(Kind.of(["discarding"]), {"dead_letters": 0}),
     }
@@ -108,6 +131,7 @@ def _microseconds(bench: Bench, way: Way, size: int, jobs: int) -> dict[str, flo
     connection = Connection(bench.redis, timeout=120)
     run = connection.run
     body = envelope("hit", BODY)
+    select = selector(way.select) if way.select else None
     found = {}
     with bench.queue() as queue:
         keys = queue.keys
@@ -115,12 +139,15 @@ def _microseconds(bench: Bench, way: Way, size: int, jobs: int) -> dict[str, flo
         before = usage(bench.redis)
         for first in range(0, jobs, size):
             numbers = range(first, min(first + size, jobs))
-            run(commands.enqueue(keys, [Put(new_id(), body, **way.terms(n)) for n in numbers]))
+            bodies = [labelled(n) if way.select else body for n in numbers]
+            puts = [Put(new_id(), bodies[n - first], **way.terms(n)) for n in numbers]
+            run(commands.enqueue(keys, puts))
         found["enqueue"] = usage(bench.redis).since(before).script_us / jobs
         bench.redis.hincrby(keys.meta, "clock", way.later_ms)
         if way.refused:
             _refuse(run, keys)
-        call = commands.register(keys, "c", window=Window(size), lease_ms=24 * HOUR_MS)
+        lease = 24 * HOUR_MS
+        call = commands.register(keys, "c", window=Window(size), lease_ms=lease, select=select)
         term, held = run(call).term, list[bytes]()
         before = usage(bench.redis)
         while more := run(commands.pull(keys, "c", term, Window(len(held) + size))).jobs[::2]:

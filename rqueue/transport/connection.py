@@ -123,9 +123,10 @@ class Connection:
         address up."""
         self.close()
 
-    def knock(self) -> Knock | None:
+    def knock(self, key: str = "") -> Knock | None:
         """Begin to find out whether a new connection would lead to a server that answers; None
-        where there is nothing to be gained by it, since no other server is waited for."""
+        where there is nothing to be gained by it, since no other server is waited for. key: of a
+        call of another queue."""
         return None
 
     @property

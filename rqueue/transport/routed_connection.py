@@ -133,9 +133,9 @@ class RoutedConnection(NodeConnection):
             self.cluster.lost(self.address)
         super().suspect()
 
-    def knock(self) -> Knock | None:
+    def knock(self, key: str = "") -> Knock | None:
         """As `Connection.knock`, at the node that has the slot now. Raises the server errors."""
-        return Knock(self.cluster.owner(self.slot), self.cluster.lost)
+        return Knock(self.cluster.owner(slot_of(key) if key else self.slot), self.cluster.lost)
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Connection.refused`: a call that a node refused because of its slot is sent again."""

@@ -152,7 +152,7 @@ class StageConnection(Connection):
         self.kept = []
         super().close()
 
-    def knock(self) -> Any:
+    def knock(self, key: str = "") -> Any:
         return StageKnock(self.world, self.queue)
 
     def read(self) -> Any:

@@ -21,6 +21,7 @@ from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.worker.outage import Outage
 from rqueue_workers.worker.reporter import Reporter
+from rqueue_workers.worker.target_calls import TargetCalls
 
 __all__ = ["ANSWER_S", "Route", "open_routes"]
 
@@ -46,6 +47,8 @@ class Route:
         self.listening = listening
         self.listener = WakeListener(listening)
         self.reporter = Reporter(connection)
+        self.targets = TargetCalls(connection)
+        """Calls to the queues that jobs are sent on to, where these may be elsewhere."""
         self.outage = Outage(of)
         self.heard: set[str] = set()
         """Labels of the consumers whose wake-ups are listened to."""
@@ -98,6 +101,7 @@ class Route:
         """Close its connections."""
         if self._knock is not None:
             self._knock.close()
+        self.targets.close()
         self.reporter.close()
         self.listener.close()
         self.connection.close()

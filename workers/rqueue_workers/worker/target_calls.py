@@ -5,33 +5,65 @@ from __future__ import annotations
 from time import monotonic
 from typing import TypeVar
 
+from rqueue.errors import ServerError
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.forwarding import TargetAway
+from rqueue.protocol.forwarding import TargetAway, target_away
 from rqueue.protocol.keys import queue_of
 from rqueue.transport.connection import Connection
+from rqueue.transport.knock import Knock
 
 R = TypeVar("R")
 
 AGAIN_S = 1.0
-"""Seconds after which a target that could not be reached is tried again: jobs wait behind the one
-whose outcome is sent on."""
+"""Seconds after which a target that could not be reached is looked for again."""
 
 
 class TargetCalls:
-    """Of one queue, whose calls go over `connection`. Used under the dispatcher's lock."""
+    """Of one queue, whose calls go over `connection`. Used under the dispatcher's lock: jobs wait
+    behind the one whose outcome is sent on, so a target that could not be reached has to answer a
+    knock before it is tried again."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._again_at: dict[str, float] = {}
+        """When a target that could not be reached is looked for."""
+        self._knocks: dict[str, Knock] = {}
 
     def run(self, call: ScriptCall[R]) -> R:
         """Run a call to the queue or to a target. Raises the tree of `rqueue.errors`, and
         TargetAway where a target cannot be reached now."""
         queue = queue_of(call.key)
-        if monotonic() < self._again_at.get(queue, 0.0):
+        if queue in self._again_at and not self._answers(queue, call):
             raise TargetAway(f"queue '{queue}' could not be reached just now")
         try:
             return self._connection.run(call, queue=queue)
         except TargetAway:
             self._again_at[queue] = monotonic() + AGAIN_S
             raise
+
+    def close(self) -> None:
+        """Look for nobody any more."""
+        while self._knocks:
+            self._knocks.popitem()[1].close()
+
+    def _answers(self, queue: str, call: ScriptCall[R]) -> bool:
+        """Whether a target that could not be reached is to be tried now. Not waited for."""
+        now = monotonic()
+        if now < self._again_at[queue]:
+            return False
+        knock = self._knocks.pop(queue, None)
+        try:
+            knock = knock or self._connection.knock(call.key)
+        except ServerError as error:
+            self._again_at[queue] = now + AGAIN_S
+            raise target_away(call, error) from error
+        answered = knock is None or knock.answered()
+        if answered:
+            del self._again_at[queue]
+            return True
+        if answered is None:
+            assert knock is not None
+            self._knocks[queue] = knock
+        else:
+            self._again_at[queue] = now + AGAIN_S
+        return False

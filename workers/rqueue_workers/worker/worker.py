@@ -46,7 +46,6 @@ from rqueue_workers.worker.services import Services
 from rqueue_workers.worker.shutdown import Stop
 from rqueue_workers.worker.standby_thread import StandbyThread
 from rqueue_workers.worker.subscription import Subscription
-from rqueue_workers.worker.target_calls import TargetCalls
 from rqueue_workers.worker.task_plans import ASYNC, THREAD, Plan, load_plans
 
 log = logger("rqueue.worker")
@@ -137,7 +136,7 @@ class Worker:
         for subscription, route in zip(self.subscriptions, routes, strict=True):
             subscription.route = route
             if is_cluster(self.client):
-                subscription.run_anywhere = TargetCalls(route.connection).run
+                subscription.run_anywhere = route.targets.run
             subscription.executors = {
                 plan.executor
                 for plan in plans.values()

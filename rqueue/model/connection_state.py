@@ -36,6 +36,8 @@ class ConnectionStates:
     def __init__(self, lease_s: float | None = None) -> None:
         self.state: ConnectionState | None = None
         """None: nothing was asked of Redis yet."""
+        self.reached = False
+        """Whether what was asked last was answered."""
         self._lease_s = lease_s
         self._heard_at = monotonic()
         self._listeners: list[StateListener] = []
@@ -54,14 +56,14 @@ class ConnectionStates:
 
     def forget(self) -> None:
         """Nothing was asked of Redis yet, as in a process that was just forked."""
-        self.state = None
+        self.state, self.reached = None, False
         self._heard_at = monotonic()
         self._lock = RLock()
 
     def works(self) -> None:
         """Redis answered."""
         self._heard_at = monotonic()
-        if self.state is ConnectionState.CONNECTED or self.state is ConnectionState.RECONNECTED:
+        if self.reached:
             return
         self._become(ConnectionState.RECONNECTED if self.state else ConnectionState.CONNECTED)
 
@@ -89,6 +91,7 @@ class ConnectionStates:
             if self.state is state:
                 return
             self.state = state
+            self.reached = state in (ConnectionState.CONNECTED, ConnectionState.RECONNECTED)
             for listener in list(self._listeners):
                 try:
                     listener(state)

@@ -72,7 +72,9 @@ class Exchange(Generic[R]):
             call = types_met_by(call)
         elif KNOWN or call.needs:
             kind = self._kind()
-        self._script = script = scripts.SCRIPTS.script(call.script, kind)
+        there = scripts.SCRIPTS
+        script = there.loaded.get((call.script, kind)) or there.script(call.script, kind)
+        self._script = script
         args = call.args
         if call.adapt is not None and kind is not PLAIN:
             args = call.args_for(kind.policies)

@@ -19,7 +19,7 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put, enqueue
+from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put, enqueue, enqueue_one
 from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
@@ -157,9 +157,10 @@ class JobPacker:
     soon after it was made.
     """
 
-    __slots__ = ("_confirm", "_max_body", "_signer", "_within_ms", "queue")
+    __slots__ = ("_confirm", "_max_body", "_signer", "_within_ms", "keys", "queue")
 
     def __init__(self, keys: QueueKeys, settings: Settings) -> None:
+        self.keys = keys
         self.queue = keys.queue
         self._signer = settings.signer
         self._max_body = settings.max_body
@@ -179,6 +180,18 @@ class JobPacker:
         fsync = usual.fsync if options.fsync is None else options.fsync
         within_ms = options.confirm_ms or usual.within_ms
         return Confirmation(replicas, fsync, within_ms) if replicas or fsync else None
+
+    def call(self, packed: Packed, id: str) -> ScriptCall[Accepted]:
+        """What stores one job, under this id, signed as of now, and confirmed where it is to be."""
+        body, options = packed.body, packed.options
+        if options is NO_OPTIONS:
+            terms, confirm = NORMAL_TERMS, self._confirm
+        else:
+            terms, confirm = terms_of(options), self.confirmation(options)
+        if self._signer is not None:
+            body = self.signed(id, body, terms)
+        call = enqueue_one(self.keys, id, body, terms, options.immediate, options.mandatory)
+        return call if confirm is None else call._replace(confirm=confirm)
 
     def signed(self, id: str, body: bytes, terms: str) -> bytes:
         """The envelope as it is to be sent now; what is signed already stays as it is."""
@@ -233,7 +246,8 @@ class JobPacker:
         id_ = options.id
         own = id_ is None
         id_ = new_id() if id_ is None else check_id(id_)
-        body = pack(task, args, kwargs, options.to_opts(), parameters)
+        opts = None if options is NO_OPTIONS else options.to_opts()
+        body = pack(task, args, kwargs, opts, parameters)
         if len(body) > self._max_body:
             raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
         return _new(Packed, (id_, body, own, options))  # past its own constructor: half the time

@@ -55,7 +55,8 @@ class Scripts:
 
     def __init__(self, root: Traversable | None = None) -> None:
         self._root = root
-        self._loaded: dict[tuple[str, Kind], Script] = {}
+        self.loaded: dict[tuple[str, Kind], Script] = {}
+        """What was asked for before."""
         self._policies: dict[str, PolicyHeader] = {}
         self._texts: dict[str, str | None] = {}
         self._lock = threading.Lock()
@@ -98,12 +99,12 @@ class Scripts:
     def script(self, name: str, kind: Kind = PLAIN) -> Script:
         """Return the script called `name` for queues of this kind; `ScriptSourceError` if it is
         unknown or broken."""
-        script = self._loaded.get((name, kind))
+        script = self.loaded.get((name, kind))
         if script is None:
             with self._lock:
-                script = self._loaded.get((name, kind))
+                script = self.loaded.get((name, kind))
                 if script is None:
-                    script = self._loaded[name, kind] = self._load(name, kind)
+                    script = self.loaded[name, kind] = self._load(name, kind)
         return script
 
     def _load(self, name: str, kind: Kind) -> Script:

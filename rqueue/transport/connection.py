@@ -176,9 +176,21 @@ class Connection:
             raise
 
     def command(self, *command: Arg) -> Any:
-        """Send one command and read its reply."""
-        self.send(command)
-        return self.read()
+        """Send one command and read its reply; as `send` and `read`."""
+        if self._resp is None:
+            self.connect()
+        if self._resp is None:
+            self.send(command)
+            return self.read()
+        try:
+            return self._resp.ask(command)
+        except rx.ResponseError:
+            raise
+        except (rx.RedisError, OSError) as error:
+            raise self._broken(error) from error
+        except BaseException:
+            self.close()  # interrupted: the reply would be taken for that of the next command
+            raise
 
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call. Raises the tree of `rqueue.errors`."""
@@ -186,8 +198,13 @@ class Connection:
         if call.confirm is not None:
             self.send(exchange.command(), call.confirm.command)
             return self._confirmed(exchange, call.confirm)
-        self.send(exchange.command())
-        return self._finish(exchange)
+        try:
+            reply = self.command(*exchange.command())
+        except rx.ResponseError as error:
+            refused = error
+        else:
+            return exchange.answered(reply)
+        return self._sent_again(exchange, refused)
 
     def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
@@ -212,19 +229,28 @@ class Connection:
         exchange = Exchange(call, queue, consumer)
         if call.confirm is not None:
             return self._confirmed(exchange, call.confirm)
-        return self._finish(exchange)
+        try:
+            reply = self.read()
+        except rx.ResponseError as error:
+            refused = error
+        else:
+            return exchange.answered(reply)
+        return self._sent_again(exchange, refused)
 
-    def _finish(self, exchange: Exchange[R]) -> R:
+    def _sent_again(self, exchange: Exchange[R], refused: rx.ResponseError | None) -> R:
+        """The answer to a call that was refused: it is sent again where that is of use. Raises the
+        tree of `rqueue.errors`."""
         while True:
+            if refused is not None and (refusal := self.refused(exchange, refused)) is not None:
+                raise refusal from refused
+            refused = None
             try:
-                reply = self.read()
+                reply = self.command(*exchange.command())
             except rx.ResponseError as error:
-                if (refusal := self.refused(exchange, error)) is not None:
-                    raise refusal from error
+                refused = error
             else:
-                if not (exchange.teaches and exchange.goes_on(reply)):
+                if not exchange.goes_on(reply):
                     return exchange.answered(reply)
-            self.send(exchange.command())
 
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""

@@ -51,6 +51,14 @@ class RespSocket:
         except BlockingIOError:
             raise rx.TimeoutError("Timeout writing to socket") from None
 
+    def ask(self, command: tuple[str | bytes | int | float, ...]) -> Any:
+        """Send one command and read its reply; an error reply is raised."""
+        try:
+            self._sock.sendall(_pack(command))
+        except BlockingIOError:
+            raise rx.TimeoutError("Timeout writing to socket") from None
+        return self.read()
+
     def read(self) -> Any:
         """Read one reply; an error reply is raised."""
         reader = self._reader

@@ -80,7 +80,8 @@ class ThreadConnections:
                 connection.close()
                 raise
             else:
-                self.states.works()
+                if not self.states.reached:
+                    self.states.works()
                 if stand_in.behind_call is not None:
                     stand_in.behind_call()
                 return answer if repeats is None and lost is None else after_repeat(answer)

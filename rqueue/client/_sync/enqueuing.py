@@ -17,7 +17,7 @@ from rqueue.model.expect import expect_number
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.commands.shards import of_version
-from rqueue.protocol.job_packer import Batch, Call, Packed, terms_of
+from rqueue.protocol.job_packer import Batch, Call, Packed
 from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.protocol.twin_ids import another_id, renamed
 from rqueue.tasks.context import current_job
@@ -181,14 +181,9 @@ class Enqueuing(QueueCalls):
     def enqueue_here(self, packed: Packed, version: int = 0) -> JobHandle[Any]:
         """Enqueue one job into this very queue; version: of the table of shards by which it comes
         here, where this is a shard. Raises QueueSharded, ShardsChanged, and as `enqueue`."""
-        id_, body, own, options = packed
-        confirm = self._packer.confirmation(options)
-        terms, alone = terms_of(options), (options.immediate, options.mandatory)
+        id_, _, own, options = packed
         while True:
-            signed = self._packer.signed(id_, body, terms)
-            call = commands.enqueue_one(self.keys, id_, signed, terms, *alone)
-            if confirm is not None:
-                call = call._replace(confirm=confirm)
+            call = self._packer.call(packed, id_)
             if version:
                 call = of_version(call, version)
             answer = self._enqueued(call, options.max_wait)
@@ -200,7 +195,8 @@ class Enqueuing(QueueCalls):
             (other,) = answer.answered
             self._require_confirmed(answer.unconfirmed, [other.id])
             return JobHandle(self, other.id, created=False, conflict=other.state)
-        self._require_confirmed(answer.unconfirmed, [id_])
+        if answer.unconfirmed is not None:
+            self._require_confirmed(answer.unconfirmed, [id_])
         created = own or answer.accepted == 1
         return JobHandle(self, id_, created=created, handed_to=answer.handed_to)
 

@@ -170,8 +170,10 @@ def _call(keys: QueueKeys, runs: str, args: Sequence[Arg]) -> ScriptCall[Accepte
 
 def _read(reply: Any) -> Accepted:
     now, accepted, known, handed_to, *more = reply
-    taker = text(handed_to) if handed_to else ""
-    return Accepted(now, accepted, tuple(known), taker, answered=answered_of(*more))
+    # `text`, written out on the way of every call
+    taker = handed_to.decode() if isinstance(handed_to, bytes) else handed_to or ""
+    answered = answered_of(*more) if more else ()
+    return Accepted(now, accepted, tuple(known), taker, answered=answered)
 
 
 def answered_of(flat: Sequence[Any] = ()) -> tuple[Answered, ...]:
@@ -217,8 +219,9 @@ def enqueue_one(
     mandatory: bool = False,
 ) -> ScriptCall[Accepted]:
     """Enqueue one job; see `enqueue`. `mandatory`: if the queue is there already (Q-20)."""
-    how = _HOW[immediate, mandatory]
-    return _call(keys, terms, (how, terms + "1", id, envelope))
+    needs = () if terms == NORMAL_TERMS else policies_of(terms)
+    args = (_HOW[immediate, mandatory], terms + "1", id, envelope)
+    return ScriptCall("enqueue", keys.meta, args, _read, needs, selectors.classed)
 
 
 def enqueue_flat(

@@ -171,12 +171,14 @@ def _read_shown(reply: Any) -> Shown:
 
 
 def _read_awaited(reply: Any) -> Awaited:
+    state = reply[1]  # `text`, written out on the way of every call
+    state = state.decode() if isinstance(state, bytes) else state
     if len(reply) == 3:
-        return Awaited(reply[0], text(reply[1]), reply[2])
-    now, state, record, due, paused, consumers, holder, began, attempts, error = reply
+        return Awaited(reply[0], state, reply[2])
+    now, _, record, due, paused, consumers, holder, began, attempts, error = reply
     return Awaited(
         now,
-        text(state),
+        state,
         record,
         int(due),
         bool(paused),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.protocol.call import Arg, ScriptCall, text
+from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import refusals
 
@@ -58,7 +58,9 @@ class Retried(NamedTuple):
 
 def read_pulled(reply: Any) -> Pulled:
     """Read the reply of settle and pull."""
-    return Pulled(reply[0], text(reply[1]), reply[2], reply[3], reply[4], reply[5:])
+    state = reply[1]  # `text`, written out on the way of every call
+    state = state.decode() if isinstance(state, bytes) else state
+    return Pulled(reply[0], state, reply[2], reply[3], reply[4], reply[5:])
 
 
 def settle(

@@ -155,6 +155,10 @@ class StageConnection(Connection):
     def knock(self, key: str = "") -> Any:
         return StageKnock(self.world, self.queue)
 
+    def command(self, *command: Any) -> Any:
+        self.send(command)
+        return self.read()
+
     def read(self) -> Any:
         if self.kept:
             self._wait()

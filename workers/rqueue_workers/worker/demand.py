@@ -91,7 +91,9 @@ class Demand(Dealing):
             return not self.closing
         if subscription.doubtful:
             return True
-        if subscription.stops or (subscription.pending and not self._lingers(subscription, now)):
+        if subscription.stops.news:
+            return True
+        if subscription.pending and not self._lingers(subscription, now):
             return True
         if self.closing:
             return False

@@ -154,8 +154,8 @@ class Dispatcher(Hearing):
             subscription.doubtful
             or subscription.passing
             or subscription.settle_first
-            or subscription.follow_ups
-            or subscription.stops
+            or subscription.follow_ups.jobs
+            or subscription.stops.news
             or subscription.pending > CHUNK
             or subscription.damage.since
             or self.closing

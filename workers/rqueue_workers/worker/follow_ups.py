@@ -34,13 +34,11 @@ class FollowUps:
         self._keys = keys
         self._settings = settings
         self._packer = JobPacker(keys, settings)
-        self._jobs: dict[bytes, list[Follower]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._jobs)
+        self.jobs: dict[bytes, list[Follower]] = {}
+        """To be looked at: a question that every batch asks is no call."""
 
     def __contains__(self, id: bytes) -> bool:
-        return id in self._jobs
+        return id in self.jobs
 
     def transaction(self, id: bytes) -> JobTransaction:
         """For the job with this id, which runs."""
@@ -52,18 +50,18 @@ class FollowUps:
         return id_, (queue, as_put(id_, body, options))
 
     def _keep(self, id: bytes, jobs: list[Follower]) -> None:
-        known = self._jobs.get(id, [])
+        known = self.jobs.get(id, [])
         if len(known) + len(jobs) > BATCH_MAX:
             raise ConfigError("transaction", f"more than {BATCH_MAX} jobs follow one")
-        self._jobs[id] = [*known, *jobs]
+        self.jobs[id] = [*known, *jobs]
 
     def take(self, id: bytes) -> list[Follower]:
         """The jobs that follow this one, which are forgotten."""
-        return self._jobs.pop(id, [])
+        return self.jobs.pop(id, [])
 
     def restore(self, id: bytes, jobs: list[Follower]) -> None:
         """They are to be enqueued still."""
-        self._jobs[id] = jobs
+        self.jobs[id] = jobs
 
     def signed(self, jobs: list[Follower]) -> tuple[list[Put], list[Follower]]:
         """As they are to be sent now: those of this queue, and those of others."""
@@ -77,7 +75,7 @@ class FollowUps:
 
     def clear(self) -> None:
         """Nothing is enqueued: the jobs that they follow are others' now."""
-        self._jobs.clear()
+        self.jobs.clear()
 
 
 def failed_commit(row: Ack | Done, error: RQueueError) -> Unfinished:

@@ -63,7 +63,7 @@ class Hearing(Membership):
             return
         self._poll_at = now + POLL_S
         for route in self.routes:
-            if route.heard and not route.waiting:
+            if route.heard and not (route in self.away and route.waiting):
                 for wake in self._heard(route):
                     self.hear(wake)
 
@@ -137,7 +137,7 @@ class Hearing(Membership):
 
     def wait(self, timeout: float | None, interrupt: int) -> bool:
         """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
-        routes = [route for route in self.routes if route.heard and not route.away]
+        routes = [route for route in self.routes if route.heard and route not in self.away]
         calls = [route.connection.socket for route in self._flying if route.apart]
         if not routes:  # all queues are damaged, or those that are not cannot be reached
             select.select([interrupt, *calls], (), (), timeout)

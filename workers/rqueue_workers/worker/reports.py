@@ -96,27 +96,24 @@ class AttemptReport:
 
 
 class Reports:
-    """True where a job that is not settled has reported. From any thread, except where a method
-    says otherwise."""
+    """From any thread, except where a method says otherwise."""
 
     def __init__(self, consumer: ConsumerState, reporter: Reporter) -> None:
         self._consumer = consumer
         self._reporter = reporter
-        self._open: dict[bytes, AttemptReport] = {}
+        self.open: dict[bytes, AttemptReport] = {}
+        """Of jobs that are not settled; to be looked at."""
         self._over: deque[str] = deque()
         """Jobs of which an attempt has ended that had reported."""
-
-    def __bool__(self) -> bool:
-        return bool(self._open)
 
     def of(self, id: str, delivery: int) -> AttemptReport:
         """The report of a job that runs; of one that is not held any more it is over."""
         key = id.encode()
-        report = self._open.get(key)
+        report = self.open.get(key)
         if report is None or report.delivery != delivery:
             report = AttemptReport(self, id, delivery)
             if key in self._consumer.unsettled:
-                self._open[key] = report
+                self.open[key] = report
             else:
                 report.over = True
         return report
@@ -133,16 +130,16 @@ class Reports:
         """Send what is new. Raises the tree of `rqueue.errors`."""
         with self._reporter.sending:
             held = self._consumer.unsettled
-            fresh = [one for key, one in list(self._open.items()) if one.fresh and key in held]
+            fresh = [one for key, one in list(self.open.items()) if one.fresh and key in held]
             self._send(run, [one for one in fresh if not one.over])
 
     def ending(self, ended: Iterable[bytes], failed: Iterable[bytes], run: Any) -> None:
         """These attempts are about to be settled: nothing more is sent of them, but their lines,
         and how far those came that failed. Raises the tree of `rqueue.errors`."""
-        reports = [one for id_ in ended if (one := self._open.get(id_))]
+        reports = [one for id_ in ended if (one := self.open.get(id_))]
         for one in reports:
             one.over = True
-        failures = {self._open.get(id_) for id_ in failed}
+        failures = {self.open.get(id_) for id_ in failed}
         with self._reporter.sending:  # what was being sent has arrived
             last = [one for one in reports if one.logged or (one.fresh and one in failures)]
             self._send(run, last)
@@ -151,7 +148,7 @@ class Reports:
         """These attempts are settled, or their jobs were cancelled."""
         news = False
         for id_ in ids:
-            report = self._open.pop(id_, None)
+            report = self.open.pop(id_, None)
             if report is not None:
                 report.over = True
                 if report.sent:
@@ -168,9 +165,9 @@ class Reports:
 
     def clear(self) -> None:
         """The consumer is gone: others have its jobs, and report for them."""
-        for report in list(self._open.values()):
+        for report in list(self.open.values()):
             report.over = True
-        self._open.clear()
+        self.open.clear()
         self._over.clear()
 
     def _send(self, run: Callable[..., Any], fresh: list[AttemptReport]) -> None:

@@ -135,10 +135,10 @@ class SettleCalls(ConsumerState):
         Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
         the server errors and RegistrationLost.
         """
-        if self.stops:
+        if self.stops.news:
             self.stops.tell(self.keys, self.name, self._connection.run)
         while True:
-            if self.follow_ups:
+            if self.follow_ups.jobs:
                 self._commit_followed()
             if self.pending - len(self.passing) <= CHUNK:  # what is passed on goes with `pass_on`
                 break
@@ -233,7 +233,7 @@ class SettleCalls(ConsumerState):
         if back:
             self.settled([id_ for id_, _ in back])
         flight = Flight(call, window, acks, dones, others, back)
-        if self.reports:
+        if self.reports.open:
             self._reports_end(flight)
         return flight
 
@@ -268,7 +268,7 @@ class SettleCalls(ConsumerState):
         if self.steps.longer:
             for id_, _ in flight.jobs:
                 self.steps.longer.pop(id_, None)
-        if self.reports:
+        if self.reports.open:
             self.reports.settled([id_ for id_, _ in flight.jobs])
         if self.early:
             for row in acks:
@@ -305,7 +305,7 @@ class SettleCalls(ConsumerState):
     def _take_ended(self, rows: deque[AnOutcome], most: int) -> list[AnOutcome]:
         """Rows of jobs that nothing follows; the others, which may have ended just now, stay."""
         taken = _take(rows, most)
-        if not self.follow_ups:
+        if not self.follow_ups.jobs:
             return taken
         followed = [row for row in taken if row[0] in self.follow_ups]
         rows.extendleft(reversed(followed))

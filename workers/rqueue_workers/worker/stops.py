@@ -13,30 +13,28 @@ Stage = Literal["delivered", "ended"]
 
 
 class Stops:
-    """How far that is, and what of it is not reported yet: true where there is such news. An id
-    is that of one delivery here: a job that was cancelled is not delivered again."""
+    """How far that is, and what of it is not reported yet. An id is that of one delivery here: a
+    job that was cancelled is not delivered again."""
 
-    __slots__ = ("_news", "late", "wanted")
+    __slots__ = ("late", "news", "wanted")
 
     def __init__(self) -> None:
         self.wanted: dict[bytes, str] = {}
         """What is to become of their code: "stop", "kill"; "delivered" when it was interrupted."""
         self.late: list[tuple[bytes, str]] = []
         """Of which one heard before the reply was read that may bring them, and how."""
-        self._news: deque[tuple[bytes, Stage]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._news)
+        self.news: deque[tuple[bytes, Stage]] = deque()
+        """What is not reported yet; to be looked at."""
 
     def interrupted(self, id: bytes) -> None:
         """Its code has been interrupted. From any thread."""
         if id in self.wanted:
             self.wanted[id] = "delivered"
-        self._news.append((id, "delivered"))
+        self.news.append((id, "delivered"))
 
     def ended(self, id: bytes) -> None:
         """Its code runs no more. From any thread."""
-        self._news.append((id, "ended"))
+        self.news.append((id, "ended"))
 
     def refused(self, id: bytes) -> None:
         """The queue does not take its outcome, which proves that it has ended."""
@@ -45,13 +43,13 @@ class Stops:
 
     def tell(self, keys: QueueKeys, consumer: str, run: Callable[..., Any]) -> None:
         """Report it to Redis; what fails is reported the next time. Raises the server errors."""
-        while self._news:
-            id_, stage = self._news[0]
+        while self.news:
+            id_, stage = self.news[0]
             run(commands.note_stop(keys, consumer, stage, [id_.decode()]), queue=keys.queue)
-            self._news.popleft()
+            self.news.popleft()
 
     def clear(self) -> None:
         """The consumer is gone, and with it all that it had."""
         self.wanted.clear()
         self.late.clear()
-        self._news.clear()
+        self.news.clear()

@@ -31,12 +31,15 @@ MakeCluster = Callable[..., SmallCluster]
 
 pytestmark = pytest.mark.timeout(300)
 
-BEFORE = 600
-"""Jobs of each queue that end before the fault: in about as many seconds as a promotion takes."""
+BEFORE = 400
+"""Jobs of each queue that end before the fault."""
 
-CHANCE, CHANCE_S = 2, 0.1
-"""How many times as long as the longest gap before the fault one may be from there on, and seconds
-that this may be in any case. A node is away for longer."""
+CHANCE, CHANCE_ONCE = 2, 4
+"""How many times as long as the longest gap before the fault one may be from there on: in the
+middle of many rounds, and in each round."""
+
+CHANCE_S = 0.1
+"""Seconds that it may be in any case. A node is away for longer."""
 
 rounds = pytest.mark.parametrize(
     "rounds", [1, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
@@ -75,10 +78,12 @@ def said(what: str, outcomes: Sequence[Outcome], capsys: pytest.CaptureFixture[s
 
 def held_up_nobody_else(outcomes: Sequence[Outcome]) -> None:
     """The other queues had no gap that they had not before."""
-    before, from_there_on = (
-        max(getattr(o, name) for o in outcomes) for name in ("before", "others")
-    )
-    assert from_there_on <= max(CHANCE * before, CHANCE_S), "a stall of the others"
+    for outcome in outcomes:
+        assert outcome.others <= max(CHANCE_ONCE * outcome.before, CHANCE_S), "a stall of others"
+    if len(outcomes) > 1:
+        before = median(outcome.before for outcome in outcomes)
+        from_there_on = median(outcome.others for outcome in outcomes)
+        assert from_there_on <= max(CHANCE * before, CHANCE_S), "stalls of the others"
 
 
 def test_queues_of_three_masters_are_served_by_one_pool(

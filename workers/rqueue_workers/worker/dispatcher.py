@@ -92,9 +92,9 @@ class Dispatcher(Hearing):
                 if doubts[subscription.index] == before[subscription.index]:
                     continue
                 subscription.doubtful = True
-                if subscription.route not in self._flying:
+                subscription.route.listener.suspect()
+                if subscription.route not in self._flying:  # else that call will tell
                     subscription.route.connection.suspect()
-                    subscription.route.listener.suspect()
 
     def join(self) -> bool:
         """Register in all queues that can be reached; whether there are any."""

@@ -24,9 +24,9 @@ ARGS ?=
 MANY := -n logical --maxprocesses 8
 WHOLE = $(if $(filter-out -%,$(ARGS)),,$(MANY))
 
-# What `make check` runs between two edits: what needs no worker, no Spark and no faults.
-CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/shape tests/property/test_machine.py \
-  $(wildcard tests/test_*.py)
+# What `make check` runs between two edits: what needs no worker, no Spark and no faults, builds no wheel and no run.
+CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/property/test_machine.py \
+  $(filter-out %/test_wheel.py %/test_gate.py,$(wildcard tests/shape/test_*.py)) $(wildcard tests/test_*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-spark check test test-all soak fuzz java postgres lint format generate bench bench-peers build clean

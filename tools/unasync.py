@@ -62,7 +62,7 @@ RULES = [
 def generated() -> dict[Path, str]:
     """The text of each generated file. Raises SystemExit where a rule is not used."""
     used: Counter[str] = Counter()
-    files: dict[Path, str] = {}
+    sync: dict[Path, tuple[Path, str]] = {}
     for source_folder, target_folder in FOLDERS.items():
         for source in sorted((ROOT / source_folder).glob("*.py")):
             if source.name in BY_HAND:
@@ -71,11 +71,13 @@ def generated() -> dict[Path, str]:
             for pattern, replacement in RULES:
                 text, count = re.subn(pattern, replacement, text)
                 used[pattern] += count
-            warning = WARNING.format(source=source.relative_to(ROOT))
-            files[ROOT / target_folder / source.name] = formatted(warning + text, source.name)
+            sync[ROOT / target_folder / source.name] = (source.relative_to(ROOT), text)
     if unused := [pattern for pattern, _ in RULES if not used[pattern]]:
         raise SystemExit(f"unasync: rules that nothing uses: {unused}")
-    return files
+    return {
+        target: formatted(WARNING.format(source=source) + text, source.name)
+        for target, (source, text) in sync.items()
+    }
 
 
 def formatted(text: str, name: str) -> str:

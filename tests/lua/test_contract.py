@@ -12,6 +12,7 @@ from tools.kinds import KINDS
 
 ROOT = find_lua()
 NAMES = SCRIPTS.names()
+KINDS_OF_ONE = [Kind.of([policy]) for policy in SCRIPTS.policies()]
 INCLUDES = sorted(
     path.relative_to(ROOT / "include").as_posix()
     for path in Path(str(ROOT / "include")).rglob("*")
@@ -111,8 +112,7 @@ def test_notes_are_about_slots_that_exist(name: str) -> None:
 def test_errors_raised_are_those_declared(name: str) -> None:
     """Error codes are the first word of an error reply, in the script or in what it includes."""
     declared = set(re.findall(r"\b[A-Z]{4,}\b", script(name).header.errors))
-    kinds = [Kind.of([policy]) for policy in SCRIPTS.policies()]
-    code = without_comments("\n".join(script(name, kind).source for kind in kinds))
+    code = without_comments("\n".join(script(name, kind).source for kind in KINDS_OF_ONE))
     raised = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", code))
     own = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", "\n".join(statements(name))))
     assert own <= declared, "raised here, not declared"
@@ -192,7 +192,8 @@ def test_a_function_begins_with_its_file_s_name(include: str) -> None:
 
 def test_every_include_is_used() -> None:
     unused = {f"lua/include/{include}" for include in INCLUDES}
-    for kind in sorted(KINDS, key=lambda kind: -len(kind.policies)):  # those that use most first
+    # those of one policy are composed for the tests of errors too; then those that use most
+    for kind in (*KINDS_OF_ONE, *sorted(KINDS, key=lambda kind: -len(kind.policies))):
         for name in NAMES:
             unused -= {file for file, _ in SCRIPTS.script(name, kind).origins}
         if not unused:

@@ -10,6 +10,7 @@ a program spends that outlives its parent is not seen.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -24,19 +25,17 @@ FILES = 40
 
 def seconds() -> float:
     """CPU seconds of this process, and of all that it started and that are below it still."""
+    me = os.times()
     spent: dict[int, float] = {}
     below: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
+    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
         try:
-            stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:  # it has ended
             continue
         parent, *rest = stat.rpartition(") ")[2].split()[1:]
-        spent[int(folder.name)] = (
-            sum(map(int, rest[9:13])) / TICKS
-        )  # its own, and of its ended children
-        below.setdefault(int(parent), []).append(int(folder.name))
-    me = os.times()
+        spent[pid] = sum(map(int, rest[9:13])) / TICKS  # also of children that have ended
+        below.setdefault(int(parent), []).append(pid)
     total, todo = me.user + me.system + me.children_user + me.children_system, [os.getpid()]
     while todo:
         for child in below.get(todo.pop(), ()):
@@ -49,11 +48,15 @@ class Meter:
     """Notes, in a process that runs tests, what each of them has taken."""
 
     def __init__(self) -> None:
-        self._before = seconds()
+        self._before = 0.0
+        self._since()
 
     def _since(self) -> float:
-        before, self._before = self._before, seconds()
-        return self._before - before
+        """What was spent since the last call; looking at all processes counts for nobody."""
+        begun, now = time.process_time(), seconds()
+        taken = now - self._before
+        self._before = now + time.process_time() - begun
+        return taken
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.collecting = self._since()
@@ -102,9 +105,8 @@ class Table:
         for found, number in ((folders, tests), (self._files, self._tests)):
             for name, spent in found.most_common(FILES):
                 terminalreporter.write_line(f"{spent:9.1f} s {number[name]:6} {name}")
-            terminalreporter.write_line(
-                f"{sum(found.values()):9.1f} s {sum(number.values()):6} in all\n"
-            )
+            total = f"{sum(found.values()):9.1f} s {sum(number.values()):6} in all"
+            terminalreporter.write_line(f"{total}\n")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -328,6 +328,12 @@ end
 --- @end
 --- @each stays(base)
 if not row[1] or joins then schema_stamp(meta) end
+--- @if entered
+if plan and not taker then
+  -- before those leave that their parents let go at once
+  --- @each entered(base, now, stored)
+end
+--- @end
 --- @if defers
 if plan and (plan.deferred or plan.dependants) then
   --- @each defers(base, plan)
@@ -380,11 +386,6 @@ if row[8] then
   browsers_tell(base)
 end
 if note then noted(note, accepted, total) end
---- @if entered
-if plan and not taker then
-  --- @each entered(base, now, stored)
-end
---- @end
 --- @if overdue
 if overdue then
   --- @include "queue/open"

@@ -44,6 +44,24 @@ def test_a_job_behind_others_of_its_group_expires_there(q: QueueFixture) -> None
     assert ids(consumer.settle(ack=["1"], pull=True)) == ["3"]
 
 
+@pytest.mark.parametrize("parent", ["done", "cancelled"])
+def test_a_job_whose_parent_has_ended_expires_as_any_other(q: QueueFixture, parent: str) -> None:
+    """Q-62: of one that ends at once, since its parent failed, no time to live is kept; one that
+    comes at once is noted where it waits."""
+    q.put("parent")
+    if parent == "done":
+        consumer = q.join(1)
+        consumer.settle(ack=consumer.pull())
+        consumer.close()
+    else:
+        q.queue.cancel("parent")
+    child = q.put("child", after=["parent"], ttl=5.0)
+    assert child.state() == ("scheduled" if parent == "done" else "cancelled")
+    assert q.look().scores("expiring") == {}
+    taker = q.join(1)
+    assert ids(taker.pull()) == (["child"] if parent == "done" else [])
+
+
 def test_an_owner_leaves_while_its_group_waits_to_be_tried_again(q: QueueFixture) -> None:
     """Q-64, Q-65, A-21: another one gets the group, in its order, when the first job is due."""
     q.queue.configure(sticky=16)

@@ -302,7 +302,7 @@ class Combined:
         if roll < 0.6:
             overlap = self.random.choice(["allow", "skip", "queue"])
             timing = Timing.of(every=1, overlap=overlap, missed=self.random.choice(["last", "all"]))
-            terms = "4,,0|ues:a," if "unique" in self.kind.policies else "4,,0,"
+            terms = "4,,0|uex:a," if "unique" in self.kind.policies else "4,,0,"
             call = schedule(self.before.now, timing, terms=terms)
             self.run(commands.set_schedule(self.keys, name, "", call))
         elif roll < 0.8:

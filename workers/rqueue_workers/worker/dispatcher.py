@@ -158,6 +158,7 @@ class Dispatcher(Hearing):
             or subscription.stops.news
             or subscription.pending > CHUNK
             or subscription.damage.since
+            or subscription.route.outage.since
             or self.closing
         )
 

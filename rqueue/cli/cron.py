@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from rqueue.client._sync.queue import Queue
     from rqueue.model.schedule_info import ScheduleInfo
 
-queue_option = click.option(
-    "--queue", "-q", default="default", show_default=True, metavar="QUEUE", help="Where."
-)
-
 MISSED = ("last", "skip", "all")
 OVERLAP = ("allow", "skip", "queue")
 
@@ -59,7 +55,6 @@ def _timing_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--cron", multiple=True, metavar="EXPRESSION", help="When: '0 3 * * *', @daily."
         ),
-        queue_option,
     ):
         command = decorate(command)
     return command
@@ -83,7 +78,7 @@ def cron() -> None:
 
 
 @cron.command("list")
-@queue_option
+@click.argument("queue")
 @click.option("--next", "count", type=int, metavar="N", help="Also the next N ticks of each.")
 @json_option
 @connection_options
@@ -93,8 +88,8 @@ def list_(target: Target, /, queue: str, count: int | None, as_json: bool) -> No
 
     \b
     Examples:
-      rqueue cron list
-      rqueue cron list -q reports --next 5
+      rqueue cron list reports
+      rqueue cron list reports --next 5
     """  # noqa: D301
     with target.queue(queue) as (client, _):
         found = client.schedules.list()
@@ -127,17 +122,17 @@ def list_(target: Target, /, queue: str, count: int | None, as_json: bool) -> No
 
 
 @cron.command()
+@click.argument("queue")
 @click.argument("name")
-@queue_option
 @json_option
 @connection_options
 @pass_target
-def show(target: Target, /, name: str, queue: str, as_json: bool) -> None:
+def show(target: Target, /, queue: str, name: str, as_json: bool) -> None:
     """Show a schedule: what it enqueues, what it did so far, and when it ticks next.
 
     \b
     Example:
-      rqueue cron show nightly
+      rqueue cron show reports nightly
     """  # noqa: D301
     with target.queue(queue) as (client, _):
         info = client.schedules.get(name)
@@ -172,6 +167,7 @@ def show(target: Target, /, name: str, queue: str, as_json: bool) -> None:
 
 
 @cron.command()
+@click.argument("queue")
 @click.argument("name")
 @click.argument("task")
 @click.argument("args", nargs=-1, metavar="[ARG]...")
@@ -186,12 +182,12 @@ def show(target: Target, /, name: str, queue: str, as_json: bool) -> None:
 def add(
     target: Target,
     /,
+    queue: str,
     name: str,
     task: str,
     args: tuple[str, ...],
     kwargs: tuple[str, ...],
     text: bool,
-    queue: str,
     as_json: bool,
     **timing: Any,
 ) -> None:
@@ -201,8 +197,8 @@ def add(
 
     \b
     Examples:
-      rqueue cron add nightly app.tasks.report --cron '0 3 * * *' --tz Europe/Berlin
-      rqueue cron add poll app.tasks.poll acme --every 5m --overlap skip
+      rqueue cron add reports nightly app.tasks.report --cron '0 3 * * *' --tz Europe/Berlin
+      rqueue cron add default poll app.tasks.poll acme --every 5m --overlap skip
     """  # noqa: D301
     with target.queue(queue) as (client, _):
         positional = [value_of(arg, text) for arg in args]
@@ -212,17 +208,18 @@ def add(
 
 
 @cron.command()
+@click.argument("queue")
 @click.argument("name")
 @_timing_options
 @json_option
 @connection_options
 @pass_target
-def edit(target: Target, /, name: str, queue: str, as_json: bool, **timing: Any) -> None:
+def edit(target: Target, /, queue: str, name: str, as_json: bool, **timing: Any) -> None:
     """Change when a schedule ticks, and what becomes of ticks.
 
     \b
     Example:
-      rqueue cron edit nightly --cron '30 3 * * *'
+      rqueue cron edit reports nightly --cron '30 3 * * *'
     """  # noqa: D301
     with target.queue(queue) as (client, _):
         if not _timing(timing):
@@ -243,12 +240,12 @@ def _declared(client: Queue, name: str) -> bool:
 
 
 def _steering(verb: str, done: str, doc: str) -> click.Command:
+    @click.argument("queue")
     @click.argument("name")
-    @queue_option
     @json_option
     @connection_options
     @pass_target
-    def steer(target: Target, /, name: str, queue: str, as_json: bool) -> int:
+    def steer(target: Target, /, queue: str, name: str, as_json: bool) -> int:
         with target.queue(queue) as (client, _):
             declared = verb == "remove" and _declared(client, name)
             changed = getattr(client.schedules, verb)(name)
@@ -259,11 +256,11 @@ def _steering(verb: str, done: str, doc: str) -> click.Command:
         if declared and changed:
             say(
                 "code declares it: the next worker that starts brings it back."
-                f" 'rqueue cron pause {name}' keeps it from ticking, through deploys"
+                f" 'rqueue cron pause {queue} {name}' keeps it from ticking, through deploys"
             )
         return OK if changed else NEGATIVE
 
-    steer.__doc__ = f"{doc}\n\n\b\nExample:\n  rqueue cron {verb} nightly"
+    steer.__doc__ = f"{doc}\n\n\b\nExample:\n  rqueue cron {verb} reports nightly"
     return click.command(verb)(steer)
 
 
@@ -289,17 +286,17 @@ cron.add_command(
 
 
 @cron.command()
+@click.argument("queue")
 @click.argument("name")
-@queue_option
 @json_option
 @connection_options
 @pass_target
-def reset(target: Target, /, name: str, queue: str, as_json: bool) -> None:
+def reset(target: Target, /, queue: str, name: str, as_json: bool) -> None:
     """Take back what was changed by hand of a schedule that code declares.
 
     \b
     Example:
-      rqueue cron reset app.tasks.nightly
+      rqueue cron reset reports app.tasks.nightly
     """  # noqa: D301
     with target.queue(queue) as (client, _):
         info = client.schedules.reset(name)
@@ -307,12 +304,12 @@ def reset(target: Target, /, name: str, queue: str, as_json: bool) -> None:
 
 
 @cron.command("run-now")
+@click.argument("queue")
 @click.argument("name")
-@queue_option
 @json_option
 @connection_options
 @pass_target
-def run_now(target: Target, /, name: str, queue: str, as_json: bool) -> int:
+def run_now(target: Target, /, queue: str, name: str, as_json: bool) -> int:
     """Enqueue a schedule's job now; its ticks are as they were. Prints the job's id.
 
     \b
@@ -320,7 +317,7 @@ def run_now(target: Target, /, name: str, queue: str, as_json: bool) -> int:
 
     \b
     Example:
-      rqueue cron run-now nightly
+      rqueue cron run-now reports nightly
     """  # noqa: D301
     with target.queue(queue) as (client, _):
         handle = client.schedules.run_now(name)

@@ -25,6 +25,12 @@ otherwise says what to set. `--namespace` or `RQUEUE_NAMESPACE` chooses among se
 in one Redis. Users and passwords stand in the URL (`redis://user:password@host:6379/0`) and are
 never shown.
 
+## Where the queue is named
+
+A command that is about a queue has it as its first argument: `rqueue cron list reports`,
+`rqueue limits set mail crm 2`. Those that find a job by its id need none, and look into one with
+`--queue`; `rqueue enqueue` puts a call where `--queue` says.
+
 ## Output
 
 On a terminal listings are tables. In a pipe they are aligned text: the same columns, one line per

@@ -29,8 +29,8 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
     """Show how far a job is, until it ends.
 
     A line for each change of what the job reports (current_job().progress), for each that it logs
-    (current_job().log), and for its end. It does not poll: this job alone wakes it. With --json
-    each change is a document.
+    (current_job().log), and for its end; of a job that was not done, with what it reported last. It
+    does not poll: this job alone wakes it. With --json each change is a document.
 
     \b
     Exit codes: 0 done, 1 it ended otherwise, 3 no such job, 5 it has not ended in that time.
@@ -66,8 +66,10 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
                 print_log_line(line)
             if before == (state, said):
                 continue
-            if update.progress is None or state.ended:
+            if update.progress is None:
                 echo(f"{id}  {state}")
+            elif state.ended:
+                echo(f"{id}  {state}, at {update.progress}")
             else:
                 echo(f"{clock(update.progress.at_ms)}  {id}  {state}  {update.progress}")
     return OK if state is JobState.DONE else NEGATIVE if state.ended else NOT_YET

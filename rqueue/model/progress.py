@@ -49,8 +49,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdate:
-    """What one who watches a job sees: its state, how far it is (None: nothing was reported), and
-    the lines that it has logged since the update before."""
+    """What one who watches a job sees: its state, how far it is (None: nothing was reported, or it
+    is done), and the lines that it has logged since the update before."""
 
     state: JobState
     progress: Progress | None

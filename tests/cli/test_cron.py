@@ -9,26 +9,29 @@ from tests.cli.looking import Run
 
 def test_periodic_jobs(run: Run, queue: Queue) -> None:
     """A-45."""
-    on = ("-q", queue.name)
-    said = run("cron", "add", "nightly", "app.report", "eu", "-k", "n=2", "--cron", "0 3 * * *",
-               "--tz", "Europe/Berlin", "--missed", "all", *on).stdout  # fmt: skip
+    nightly = ("nightly", "app.report", "eu", "-k", "n=2", "--cron", "0 3 * * *")
+    nightly += ("--tz", "Europe/Berlin", "--missed", "all")
+    said = run("cron", "add", queue.name, *nightly).stdout
     assert said.startswith("schedule nightly is set: next in ")
-    run("cron", "add", "poll", "app.poll", "--every", "5m", "--overlap", "skip", *on)
-    listed = run("cron", "list", "--next", "2", *on).stdout
+    run("cron", "add", queue.name, "poll", "app.poll", "--every", "5m", "--overlap", "skip")
+    listed = run("cron", "list", queue.name, "--next", "2").stdout
     assert "0 3 * * * (Europe/Berlin)" in listed and "every 5m" in listed
     assert listed.count("T03:00:00+0") == 2
-    shown = run("cron", "show", "nightly", *on).stdout
+    shown = run("cron", "show", queue.name, "nightly").stdout
     assert "app.report" in shown and '["eu"]' in shown and '{"n":2}' in shown
-    assert "is paused" in run("cron", "pause", "poll", *on).stdout
-    run("cron", "pause", "poll", *on, code=1)
-    assert "paused" in run("cron", "list", *on).stdout
-    assert "goes on" in run("cron", "resume", "poll", *on).stdout
-    assert "is changed" in run("cron", "edit", "poll", "--every", "1m", *on).stdout
-    id = run("cron", "run-now", "poll", *on).stdout.strip()
+    assert "is paused" in run("cron", "pause", queue.name, "poll").stdout
+    run("cron", "pause", queue.name, "poll", code=1)
+    assert "paused" in run("cron", "list", queue.name).stdout
+    assert "goes on" in run("cron", "resume", queue.name, "poll").stdout
+    assert "is changed" in run("cron", "edit", queue.name, "poll", "--every", "1m").stdout
+    id = run("cron", "run-now", queue.name, "poll").stdout.strip()
     assert queue.job(id).state() == "scheduled"
-    assert "is removed" in run("cron", "remove", "poll", *on).stdout
-    run("cron", "show", "poll", *on, code=3)
-    assert "neither" not in run("cron", "add", "x", "t", "--cron", "nonsense", *on, code=2).stderr
+    assert "is removed" in run("cron", "remove", queue.name, "poll").stdout
+    run("cron", "show", queue.name, "poll", code=3)
+    assert (
+        "neither"
+        not in run("cron", "add", queue.name, "x", "t", "--cron", "nonsense", code=2).stderr
+    )
 
 
 def test_a_schedule_as_a_document(run: Run, queue: Queue) -> None:
@@ -36,29 +39,29 @@ def test_a_schedule_as_a_document(run: Run, queue: Queue) -> None:
 
     with frozen_time(queue, 1_795_348_800.0):
         queue.schedules.set("s", "app.poll", every=60)
-        listed = orjson.loads(run("cron", "list", "-q", queue.name, "--json").stdout)
+        listed = orjson.loads(run("cron", "list", queue.name, "--json").stdout)
         assert listed[0]["next"] == "2026-11-22T12:01:00.000+00:00"
         assert (listed[0]["every_ms"], listed[0]["state"]) == (60_000, "active")
-        shown = orjson.loads(run("cron", "show", "s", "-q", queue.name, "--json").stdout)
+        shown = orjson.loads(run("cron", "show", queue.name, "s", "--json").stdout)
         assert len(shown["ticks"]) == 5
 
 
 def test_what_nobody_looks_for_is_overdue(run: Run, queue: Queue) -> None:
     """In the list of schedules, to the doctor and among the numbers."""
-    on = ("-q", queue.name)
-    queue.schedules.set("s", "app.poll", every=60)
-    move_time(queue, 60_000 + 51_000)
-    assert "overdue by 51s" in run("cron", "list", *on).stdout
-    assert "by 51s: no worker looked" in run("cron", "show", "s", *on).stdout
-    said = " ".join(run("doctor", queue.name).stdout.split())
-    assert "1 schedule is overdue, 's' by 51 s: no worker serves the queue [service]" in said
-    assert "schedules overdue by 51s" in run("stats", queue.name, "-i", "1ms").stdout
-    run("pause", queue.name)
-    assert "overdue, 's'" not in run("doctor", queue.name).stdout
+    with frozen_time(queue, 1_795_348_800.0):
+        queue.schedules.set("s", "app.poll", every=60)
+    with frozen_time(queue, 1_795_348_800.0 + 60 + 51):
+        assert "overdue by 51s" in run("cron", "list", queue.name).stdout
+        assert "by 51s: no worker looked" in run("cron", "show", queue.name, "s").stdout
+        said = " ".join(run("doctor", queue.name).stdout.split())
+        assert "1 schedule is overdue, 's' by 51 s: no worker serves the queue [service]" in said
+        assert "schedules overdue by 51s" in run("stats", queue.name, "-i", "1ms").stdout
+        run("pause", queue.name)
+        assert "overdue, 's'" not in run("doctor", queue.name).stdout
 
 
 def test_what_people_say_wrongly_of_ticks(run: Run, queue: Queue) -> None:
-    add = ("cron", "add", "s", "app.poll", "-q", queue.name)
+    add = ("cron", "add", queue.name, "s", "app.poll")
     for wrong, right in (
         (("--cron", "0 25 * * *"), "hours go from 0 to 23"),
         (("--cron", "0 3 * *"), "has 4 fields: write five"),
@@ -70,18 +73,17 @@ def test_what_people_say_wrongly_of_ticks(run: Run, queue: Queue) -> None:
     ):
         assert right in " ".join(run(*add, *wrong, code=2).stderr.split())
     run(*add, "--every", "5m")
-    assert "say what is to change" in run("cron", "edit", "s", "-q", queue.name, code=2).stderr
+    assert "say what is to change" in run("cron", "edit", queue.name, "s", code=2).stderr
 
 
 def test_what_code_declares_comes_back(run: Run, queue: Queue) -> None:
-    on = ("-q", queue.name)
     declared = Declaration("s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
     with queue.consumer() as consumer:
         declare(queue._run, queue.keys, consumer.name, consumer.term, "app", [declared], None)
-        said = run("cron", "remove", "s", *on).stderr
-        assert "brings it back" in said and "rqueue cron pause s" in said
+        said = run("cron", "remove", queue.name, "s").stderr
+        assert "brings it back" in said and f"rqueue cron pause {queue.name} s" in said
     queue.schedules.set("s", "app.poll", every=60)
-    assert "brings" not in run("cron", "remove", "s", *on).stderr
+    assert "brings" not in run("cron", "remove", queue.name, "s").stderr
 
 
 def test_a_retired_schedule_is_a_note(run: Run, queue: Queue) -> None:

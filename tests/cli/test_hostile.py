@@ -109,8 +109,8 @@ LOOK: list[list[str]] = [
     ["promote", HOSTILE, "--all", "--task", HOSTILE],
     ["prioritize", HOSTILE, HOSTILE, "--front"],
     ["browse", HOSTILE],
-    ["cron", "add", HOSTILE, "app.t", "-q", HOSTILE, "--every", "5m"],
-    ["cron", "list", "-q", HOSTILE],
+    ["cron", "add", HOSTILE, HOSTILE, "app.t", "--every", "5m"],
+    ["cron", "list", HOSTILE],
     ["limits", "list", HOSTILE],
     ["limits", "set", HOSTILE, HOSTILE, "3", "--key", HOSTILE],
     ["limits", "reset", HOSTILE, HOSTILE],
@@ -121,7 +121,7 @@ LOOK: list[list[str]] = [
     *(["shards", verb, HOSTILE] for verb in ("list", "open", "advance")),
     ["shards", "drain", HOSTILE, "0"],
     *(
-        ["cron", verb, HOSTILE, "-q", HOSTILE]
+        ["cron", verb, HOSTILE, HOSTILE]
         for verb in ("show", "edit", "pause", "resume", "reset", "run-now", "remove")
     ),
     ["unique", HOSTILE, HOSTILE],

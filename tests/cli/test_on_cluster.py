@@ -72,15 +72,15 @@ SCENARIO = """
     cancel nobody --yes
     pause A
     resume A
-    cron add nightly app.t -q A --cron 0_3_*_*_*
-    cron list -q A
-    cron show nightly -q A
-    cron pause nightly -q A
-    cron resume nightly -q A
-    cron edit nightly -q A --every 2h
-    cron run-now nightly -q A
-    cron reset nightly -q A
-    cron remove nightly -q A
+    cron add A nightly app.t --cron 0_3_*_*_*
+    cron list A
+    cron show A nightly
+    cron pause A nightly
+    cron resume A nightly
+    cron edit A nightly --every 2h
+    cron run-now A nightly
+    cron reset A nightly
+    cron remove A nightly
     limits set B api 3
     limits list B
     limits reset B api

@@ -138,6 +138,21 @@ def test_every_command_that_meets_a_server_takes_a_url_and_gives_json(
         assert "--json" in options
 
 
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_a_queue_is_named_in_one_way(path: tuple[str, ...]) -> None:
+    """First, where the command is about a queue, as all are that stand in groups; by an option
+    where a job is found by its id, or a task says where its calls go."""
+    found = find(path)
+    options = {name for one in found.params for name in one.opts if isinstance(one, click.Option)}
+    arguments = [str(one.name) for one in found.params if isinstance(one, click.Argument)]
+    if path[0] == "pipeline":
+        return  # of any number of queues
+    if "--queue" in options:
+        assert len(path) == 1 and arguments[0] in ("id", "ids", "task")
+    elif len(path) > 1:
+        assert arguments[0] == "queue"
+
+
 DESTRUCTIVE = {
     ("copy",),  # of dead letters: they run again
     ("move",),
@@ -186,7 +201,8 @@ def test_help_and_version(run: Callable[..., Result]) -> None:
         ("doctor -q mail", "The queue stands without an option here: rqueue doctor QUEUE"),
         ("jobs --queue mail", "The queue stands without an option here: rqueue jobs QUEUE"),
         ("move -q a b", "The queue stands without an option here: rqueue move QUEUE"),
-        ("cron list mail", "The queue is named by an option here: rqueue cron list -q QUEUE"),
+        ("cron list -q mail", "The queue stands without an option here: rqueue cron list QUEUE"),
+        ("show j1 mail", "The queue is named by an option here: rqueue show -q QUEUE"),
         ("worker -A app", "Modules are arguments here: rqueue worker app.tasks"),
         ("worker app --concurrency 4", "Did you mean --processes, or --threads?"),
         ("worker app --limit 1m", "'--time-limit'"),

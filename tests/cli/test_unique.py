@@ -39,7 +39,6 @@ def test_schedules_of_unique_jobs(run: Run, queue: Queue) -> None:
     periodic = task(name="page.sync", registry=Registry(), unique=True)(lambda: None)
     queue.schedules.set("s", periodic, every="1h")
     first = queue.enqueue(periodic)
-    on = ("-q", queue.name)
-    assert f"{periodic.unique_key()}, until its end" in run("cron", "show", "s", *on).stdout
-    ran = run("cron", "run-now", "s", *on, code=1)
+    assert f"{periodic.unique_key()}, until its end" in run("cron", "show", queue.name, "s").stdout
+    ran = run("cron", "run-now", queue.name, "s", code=1)
     assert ran.stdout.strip() == first.id and "which is ready" in ran.stderr

@@ -32,8 +32,8 @@ class JobReport(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """Where a job is, and how far. bell: what a watcher knows of, "" of a job that does not
-    live."""
+    """Where a job is, and how far; a job that is done does not say how far any more. bell: what a
+    watcher knows of, "" of a job that does not live."""
 
     bell: str
     state: JobState
@@ -48,7 +48,8 @@ def _read_strangers(reply: Any) -> list[str]:
 def _read_watched(reply: Any) -> Watched:
     _, bell, state, record, delivery, at_ms, said, lines = reply
     known = parse_record(record).state if text(state) == "ended" else JobState(text(state))
-    progress = progress_of(text(delivery), text(at_ms), said)
+    done = known is JobState.DONE
+    progress = None if done else progress_of(text(delivery), text(at_ms), said)
     return Watched(text(bell), known, progress, tuple(map(LogLine.of, lines)))
 
 

@@ -64,7 +64,7 @@ async def test_reports_and_the_end_are_heard(
         "held",
         "held 3/10 (30%) pages",
         "held 7/10 (70%) pages",
-        "done 7/10 (70%) pages",
+        "done",
     ]
     # what is left of it goes with the word that the attempt is over
     await queue._run(commands.report(queue.keys, consumer.name, consumer.term, [], [handle.id]))
@@ -144,6 +144,20 @@ async def test_a_watch_ends_with_the_job_and_wakes_who_waits_too(
             assert await first.result(PATIENCE) == ["held", end]
             assert await second.result(PATIENCE) == ["held", end]
             assert await waiting.result(PATIENCE) == end
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_the_last_word_is_the_end(
+    queue: AsyncQueue, consumer: AsyncConsumer, end: str
+) -> None:
+    """A report that was on its way when the job was done says nothing any more; of one that was
+    not done it says how far it came."""
+    handle = await queue.send("t")
+    (job,) = await apull(consumer, 1)
+    await report(queue, consumer, handle.id, 5)
+    await ENDS[end](queue, consumer, job)
+    came = "" if end == "done" else " 5/10 (50%) pages"
+    assert await seen(handle, None) == [f"{end}{came}"]
 
 
 async def seen_state(handle: AsyncJobHandle[None]) -> str:

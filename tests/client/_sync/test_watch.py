@@ -65,7 +65,7 @@ def test_reports_and_the_end_are_heard(
         "held",
         "held 3/10 (30%) pages",
         "held 7/10 (70%) pages",
-        "done 7/10 (70%) pages",
+        "done",
     ]
     # what is left of it goes with the word that the attempt is over
     queue._run(commands.report(queue.keys, consumer.name, consumer.term, [], [handle.id]))
@@ -145,6 +145,18 @@ def test_a_watch_ends_with_the_job_and_wakes_who_waits_too(
             assert first.result(PATIENCE) == ["held", end]
             assert second.result(PATIENCE) == ["held", end]
             assert waiting.result(PATIENCE) == end
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_last_word_is_the_end(queue: Queue, consumer: Consumer, end: str) -> None:
+    """A report that was on its way when the job was done says nothing any more; of one that was
+    not done it says how far it came."""
+    handle = queue.send("t")
+    (job,) = pull(consumer, 1)
+    report(queue, consumer, handle.id, 5)
+    ENDS[end](queue, consumer, job)
+    came = "" if end == "done" else " 5/10 (50%) pages"
+    assert seen(handle, None) == [f"{end}{came}"]
 
 
 def seen_state(handle: JobHandle[None]) -> str:

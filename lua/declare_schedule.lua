@@ -6,9 +6,8 @@
 ---   schedule: JSON, see include/tick/record.lua
 --- REPLY: {now, word}: made, changed, or same
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
---- @include "queue/open"
+--- @include "queue/joined"
 --- @include "queue/sound"
---- @include "queue/join"
 --- @include "consumer/open"
 --- @include "tick/record"
 --- @include "tick/declared"
@@ -25,12 +24,7 @@ local hash = ARGV[5]
 local schedule = ARGV[6]
 
 local base = string.sub(meta, 1, -5)
-local row = queue_row(base)
-if join_may(row[1]) then
-  --- @stamp
-  row[1] = STAMP
-end
-local queue, failure = queue_open(base, row)
+local queue, failure = queue_joined(base)
 if not queue then return failure end
 local me
 me, failure = consumer_open(base, consumer, term)

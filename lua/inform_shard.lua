@@ -8,9 +8,8 @@
 --- REPLY: {now, word, 1 if something stands before its fence, else 0, 1 if it has no job, else 0, fences that it waits
 ---   for}; word: new, known, or old: it knows a later version, and nothing was changed
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue/open"
+--- @include "queue/joined"
 --- @include "queue/sound"
---- @include "queue/join"
 
 local meta = KEYS[1]
 local of = ARGV[1]
@@ -19,10 +18,7 @@ local role = ARGV[3]
 local sources = ARGV[4]
 
 local base = string.sub(meta, 1, -5)
-local row = queue_row(base)
---- @stamp
-if join_may(row[1]) then row[1] = STAMP end
-local queue, failure = queue_open(base, row)
+local queue, failure = queue_joined(base)
 if not queue then return failure end
 version = tonumber(version)
 if not version or version < 1 or of == '' or string.find(sources, '[^%d ]')

@@ -6,9 +6,8 @@
 ---   delivered, of a rate "<count>/<ms>+<burst>"; "" = what the jobs say
 --- REPLY: {now, 1 if something was said before, else 0}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue/open"
+--- @include "queue/joined"
 --- @include "queue/sound"
---- @include "queue/join"
 --- @include "consumer/notify"
 --- @hooks audience
 
@@ -17,12 +16,7 @@ local limit = ARGV[1]
 local most = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local row = queue_row(base)
-if join_may(row[1]) then
-  --- @stamp
-  row[1] = STAMP
-end
-local queue, failure = queue_open(base, row)
+local queue, failure = queue_joined(base)
 if not queue then return failure end
 local count = most
 if string.byte(limit) == 64 and most ~= '' then

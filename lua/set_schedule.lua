@@ -4,9 +4,8 @@
 ---   version: of the schedule as the caller read it, "" = there is none; schedule: JSON, see include/tick/record.lua
 --- REPLY: {now, word}: made, changed, or other: there is another version, and nothing was changed
 --- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
---- @include "queue/open"
+--- @include "queue/joined"
 --- @include "queue/sound"
---- @include "queue/join"
 --- @include "tick/record"
 --- @include "tick/watch"
 --- @include "enqueue/batch_terms"
@@ -21,13 +20,7 @@ local schedule = ARGV[3]
 local SCHEDULES_MOST = 10000
 
 local base = string.sub(meta, 1, -5)
-local row = queue_row(base)
-local queue, failure
-if join_may(row[1]) then
-  --- @stamp
-  row[1] = STAMP
-end
-queue, failure = queue_open(base, row)
+local queue, failure = queue_joined(base)
 if not queue then return failure end
 local record = record_parse(schedule)
 if not record or name == '' or #name > 200 then

@@ -4,19 +4,15 @@
 ---   before: the version that it is to have still, "0": none; fields: field, value, ... as `read_shards` gives them
 --- REPLY: {now, version, 1 if it was changed, else 0}
 --- ERRORS: BADARGS | CONFLICT: the queue has jobs or consumers of its own | DAMAGED | SCHEMA
---- @include "queue/open"
+--- @include "queue/joined"
 --- @include "queue/sound_type"
---- @include "queue/join"
 
 local meta = KEYS[1]
 local before = ARGV[1]
 local FIRST = 2
 
 local base = string.sub(meta, 1, -5)
-local row = queue_row(base)
---- @stamp
-if join_may(row[1]) then row[1] = STAMP end
-local queue, failure = queue_open(base, row)
+local queue, failure = queue_joined(base)
 if not queue then return failure end
 before = tonumber(before)
 if not before or #ARGV < FIRST + 1 or (#ARGV - FIRST + 1) % 2 ~= 0 then

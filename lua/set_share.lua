@@ -5,9 +5,8 @@
 ---   that of the others, of which "*" has 1
 --- REPLY: {now, 1 if something was said before, else 0}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
---- @include "queue/open"
+--- @include "queue/joined"
 --- @include "queue/sound"
---- @include "queue/join"
 --- @hooks audience
 
 local meta = KEYS[1]
@@ -15,12 +14,7 @@ local share = ARGV[1]
 local weight = ARGV[2]
 
 local base = string.sub(meta, 1, -5)
-local row = queue_row(base)
-if join_may(row[1]) then
-  --- @stamp
-  row[1] = STAMP
-end
-local queue, failure = queue_open(base, row)
+local queue, failure = queue_joined(base)
 if not queue then return failure end
 local number = tonumber(weight)
 if share ~= '*' and (not string.find(share, '^[%w%%_-]+$') or #share > 384)

@@ -11,6 +11,7 @@
 --- EXCLUDES: ring, ring_bytes
 --- @include "size/note"
 --- @include "size/over"
+--- @include "size/pass"
 --- @include "size/sum"
 --- @include "size/recount"
 --- @include "size/build"
@@ -49,13 +50,8 @@ local function max_bytes_done(base, _, gone)
   size_over(base, gone)
 end
 
---- These jobs ({id=, again=}) are gone for good, unless they are to come `again`.
 local function max_bytes_pass(base, _, jobs)
-  local ids = {}
-  for _, job in ipairs(jobs) do
-    if not job.again then ids[#ids + 1] = job.id end
-  end
-  size_over(base, ids)
+  size_pass(base, jobs)
 end
 
 --- Nothing is ever late; a key of another type is met here, before anything is written.

@@ -11,6 +11,7 @@
 --- EXCLUDES: max_bytes
 --- @include "size/note"
 --- @include "size/over"
+--- @include "size/pass"
 --- @include "size/recount"
 --- @include "size/build"
 --- @include "schedule/member"
@@ -75,13 +76,8 @@ local function ring_bytes_left(base, ids)
   size_over(base, ids)
 end
 
---- These jobs ({id=, again=}) are gone for good, unless they are to come `again`.
 local function ring_bytes_pass(base, _, jobs)
-  local ids = {}
-  for _, job in ipairs(jobs) do
-    if not job.again then ids[#ids + 1] = job.id end
-  end
-  size_over(base, ids)
+  size_pass(base, jobs)
 end
 
 --- Nothing is ever late; a key of another type is met here, before anything is written.

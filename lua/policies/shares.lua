@@ -1,8 +1,8 @@
 --- Jobs name shares, and shares take turns: of what is delivered in a level each share that has ready jobs gets its part,
 --- by weight, whatever the others have waiting. In a share a job keeps its place. One that has nothing ready saves nothing
 --- up, and its part is the others'.
---- HOOKS: admit, shelf, strand, deal, undeal, closing, unblock, heads, stands, preceding, foremost, fewer, cleared, counted, apportion, places,
----   meets, found, repair
+--- HOOKS: admit, shelf, strand, deal, undeal, refund, closing, unblock, heads, stands, preceding, foremost, fewer, cleared,
+---   counted, apportion, places, meets, found, repair
 --- META: blocked
 --- JOB: tags (e: the share, escaped)
 --- KEYS: heads, strands, lined, turns, weights, blocked, served:<level>, group:<strand>

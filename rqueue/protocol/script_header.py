@@ -48,6 +48,7 @@ HOOKS = {
     "strand": "each",
     "deal": "each",
     "undeal": "each",
+    "refund": "each",
     "cleared": "each",
     "fewer": "each",
     "preceding": "each",

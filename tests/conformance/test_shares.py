@@ -16,6 +16,7 @@ from rqueue.protocol.commands import Put
 from rqueue.protocol.settling import retried
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.history import plain_rows
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 
@@ -87,7 +88,7 @@ def test_a_job_keeps_its_place_in_its_share(q: QueueFixture) -> None:
     c = q.join(jobs=3)
     assert ids(c.pull()) == ["a1", "b1", "a2"]
     c.settle(ack=["b1"], release=["a2"], retry=[retried("a1", 0, {}, "", True)])
-    assert taken(c, 5) == ["b2", "a1", "a2", "a3"]
+    assert taken(c, 5) == ["a1", "b2", "a2", "a3"]
     empty(q)
 
 
@@ -260,3 +261,29 @@ def test_a_browser_sees_all_jobs_once_and_those_of_shares_are_ready(q: QueueFixt
             if not after:
                 break
         assert len(pages) == len({*pages}) == expected
+
+
+def test_what_comes_back_unstarted_is_not_paid_for(q: QueueFixture) -> None:
+    """A worker that gives prefetched jobs back does not cost their share its turns; one whose job
+    failed has had it."""
+    put(q, "a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4")
+    holder, other = q.join(jobs=4), q.join(jobs=1)
+    assert ids(holder.pull()) == ["a1", "b1", "a2", "b2"]
+    assert taken(other, 1) == ["a3"]
+    holder.settle(release=["a1", "a2"], retry=[retried("b1", 0, {}, "", True)])
+    # b has had two turns, one of them for an attempt that failed, and a only that of a3; where both
+    # have had as many the older job goes first
+    assert taken(other, 4) == ["a1", "a2", "b1", "a4"]
+
+
+@pytest.mark.parametrize("way", ["cancelled", "done"])
+def test_history_names_the_share(q: QueueFixture, way: str) -> None:
+    put(q, "a1", "-1")
+    if way == "cancelled":
+        for name in ("a1", "-1"):
+            q.queue.cancel(name)
+    else:
+        c = q.join(jobs=2)
+        c.settle(done=[(job, None) for job in c.pull()])
+    rows = plain_rows(q.queue.redis, q.queue.keys)
+    assert {row["id"]: row["share"] for row in rows} == {"a1": "a", "-1": ""}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rqueue.model.job import parse_value
 from rqueue.model.names import group_text
 from tests.support.snapshot import Snapshot
@@ -13,6 +15,12 @@ UNIT = 1000
 def tag_after(tag: int, weight: int) -> int:
     """The next of the places that a share of this weight has, `weight` in each unit."""
     return -(-(tag * weight // UNIT + 1) * UNIT // weight)
+
+
+def tag_before(tag: int, weight: int, count: int) -> int:
+    """The place of a share of this weight that lies so many before the one at `tag`."""
+    place = tag // UNIT * weight + tag % UNIT * weight // UNIT - count
+    return max(0, place // weight * UNIT + -(-(place % weight) * UNIT // weight))
 
 
 class Turns:
@@ -69,7 +77,7 @@ class Turns:
                 wrong.append(f"{id} of {strand} came at {self.tags[strand]}, where {rivals} wait")
             self.ready[strand] -= 1
             if level in counted:
-                self.times[level] = self.tags[strand]
+                self.times[level] = max(self.times.get(level, 0), self.tags[strand])
                 self.tags[strand] = tag_after(self.tags[strand], self.weight(strand))
         return wrong
 
@@ -90,6 +98,24 @@ class Turns:
                 wrong.append(f"the tag of {strand} is {found}, not {tag}")
             if now.times[level] != self.times.get(level):
                 wrong.append(f"the time of {level} is {now.times}, not {self.times}")
+        return wrong
+
+    def back(self, ids: list[str], after: Snapshot, counted: bool) -> list[str]:
+        """What is wrong with the tags of strands now that these jobs are back: what was not counted
+        is not paid for."""
+        now = Turns(after)
+        wrong = []
+        for strand, back in Counter(self.strand(id) for id in ids).items():
+            level = strand.partition(".")[0]
+            if level not in self.times or not now.ready.get(strand):
+                continue
+            count = 0 if counted else back
+            began = self.tags[strand] if self.ready.get(strand) else self.start(strand)
+            expected = tag_before(began, self.weight(strand), count) if count else began
+            if "." not in strand:
+                expected = max(expected, self.times[level])
+            if now.tags.get(strand) != expected:
+                wrong.append(f"{strand} is at {now.tags.get(strand)}, not {expected}")
         return wrong
 
     def began(self, after: Snapshot) -> list[str]:

@@ -3,8 +3,6 @@ hold is recounted after each step; and faults of that, planted, are found."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +12,19 @@ import redis
 from rqueue.model.job import parse_value
 from rqueue.model.job_limit import JobLimit
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Put, ScriptCall, Window
-from rqueue.protocol.commands.consumers import Ran
+from rqueue.protocol.commands import Put, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.settling import retried
+from tests.property.course import Course
 from tests.property.sources import START_MS, changed, frozen, sound
 from tests.support import invariants
 from tests.support.profiles import examples
-from tests.support.run_script import run
-from tests.support.snapshot import Snapshot, take_snapshot
 
 KIND = Kind.of(["limits"])
 KEYS = QueueKeys("limits", "property")
 SEEDS, STEPS = examples(5, 40), examples(60, 80)
-LEASE_MS = 30_000
-CONSUMERS = ("c1", "c2", "c3")
 PACE = JobLimit("pace", 2, "", 1000, 2)
 """A rate that is never set anew: the search has a bucket of its own for it."""
 LIMITS = (
@@ -45,37 +39,18 @@ LIMITS = (
 )
 
 
-class Course:
-    """One course of random steps."""
+class LimitCourse(Course):
+    """One course of random steps, with limits that change."""
+
+    KEYS = KEYS
 
     def __init__(self, client: redis.Redis, lua: Scripts, seed: int) -> None:
-        self.client = client
-        self.lua = lua
-        self.random = random.Random(seed)
-        self.terms: dict[str, str] = {}
-        self.jobs = 0
         self.paid: set[tuple[str, int]] = set()
         self.tokens, self.filled_ms = float(PACE.burst), START_MS
-        client.delete(*(client.keys(KEYS.base + "*") or ["none"]))
+        super().__init__(client, lua, KIND, seed)
+
+    def begin(self) -> None:
         self.run(commands.set_limit(KEYS, "other", "1"))
-        for name in CONSUMERS:
-            self.join(name)
-
-    def run(self, call: ScriptCall[Any]) -> Any:
-        script = self.lua.script(call.script, KIND)
-        return call.read(run(self.client, script, list(call.keys), list(call.args)))
-
-    def join(self, name: str) -> None:
-        window = Window(self.random.choice([1, 3, 8]))
-        call = commands.register(KEYS, name, window=window, lease_ms=LEASE_MS)
-        self.terms[name] = self.run(call).term
-
-    def one(self) -> str:
-        return self.random.choice(CONSUMERS)
-
-    def held(self, name: str) -> list[str]:
-        found: Any = self.client.lrange(KEYS.held(name), 0, -1)
-        return [id_.decode() for id_ in found]
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -96,43 +71,6 @@ class Course:
         window = Window(self.random.choice([0, 1, 3, 8]))
         self.run(commands.pull(KEYS, name, self.terms[name], window))
 
-    def settle(self) -> None:
-        """Each job that a consumer holds has another fate, or stays."""
-        name = self.one()
-        fates: dict[str, list[Any]] = {"ack": [], "retry": [], "release": [], "reject": []}
-        for id_ in self.held(name):
-            fate = self.random.choice(["ack", "ack", "retry", "release", "reject", "stay"])
-            if fate == "retry":
-                place, delay = self.random.choice(
-                    [("", 0.0), ("", 0.5), ("tail", 0.0), ("tail", 0.5)]
-                )
-                fates[fate].append(retried(id_, delay, {}, place, True))
-            elif fate == "reject":
-                fates[fate].append((id_, b"{}"))
-            elif fate != "stay":
-                fates[fate].append(id_)
-        window = self.random.choice([None, Window(3)])
-        self.run(commands.settle(KEYS, name, self.terms[name], window, **fates))
-
-    def lapse(self) -> None:
-        """The lease of one ends: its jobs come back, and wait a while where they ran."""
-        name = self.one()
-        if self.held(name) and self.random.random() < 0.5:
-            self.run(commands.note_running(KEYS, name, [Ran(self.held(name)[0], 1, 1)]))
-        others = [other for other in CONSUMERS if other != name]
-        self.run(commands.renew(KEYS, 1, [name]))
-        self.client.hincrby(KEYS.meta, "clock", 2)
-        self.run(commands.renew(KEYS, LEASE_MS, others))
-        self.join(name)
-
-    def leave(self) -> None:
-        name = self.one()
-        self.run(commands.unregister(KEYS, name, self.terms[name]))
-        self.join(name)
-
-    def time(self) -> None:
-        self.client.hincrby(KEYS.meta, "clock", 300)
-
     def limit(self) -> None:
         if self.random.random() < 0.5:
             name = self.random.choice(["crm", "crm=a", "all", "wide"])
@@ -142,24 +80,11 @@ class Course:
             allows = self.random.choice(["", "", "0/1000+1", "1/1000+2", "9/1000+3"])
             self.run(commands.set_limit(KEYS, name, allows))
 
-    def cancel(self) -> None:
-        if self.jobs:
-            self.run(commands.cancel(KEYS, f"j{self.random.randint(1, self.jobs)}"))
-
-    def reorder(self) -> None:
-        if self.jobs:
-            job = (f"j{self.random.randint(1, self.jobs)}", b"", b"")
-            self.run(commands.reorder(KEYS, self.random.choice([4, 9, "front"]), [job]))
-
     def purge(self) -> None:
         if self.random.random() < 0.2:
             self.run(commands.purge(KEYS, 500))
 
-    def look(self) -> Snapshot:
-        """As the scripts see it, whose clock moves as the course says."""
-        return replace(take_snapshot(self.client, KEYS), read_ms=START_MS)
-
-    def overdrawn(self) -> list[str]:
+    def wrong(self) -> list[str]:
         """Whether a job was taken that the bucket had no token for: each attempt takes one."""
         look = self.look()
         ids = [id for held in look.held.values() for id in held]
@@ -175,33 +100,19 @@ class Course:
     def play(self) -> list[str]:
         steps = [self.lapse, self.leave, self.limit, self.cancel, self.reorder, self.purge]
         often = [self.put, self.put, self.pull, self.pull, self.settle, self.settle, self.time]
-        for _ in range(STEPS):
-            step = self.random.choice(steps + often)
-            step()
-            if found := [*invariants.of_state(self.look()), *self.overdrawn()]:
-                return [f"after {step.__name__}: {one}" for one in found]
-        return self.drained()
+        return self.played(steps + often, STEPS)
 
     def drained(self) -> list[str]:
-        """Every job ends where they are all done: none is left behind for want of a permit."""
+        """None is left behind for want of a permit."""
         for name in ("crm", "crm=a", "all", "wide", "@api", "@api=a"):
             self.run(commands.set_limit(KEYS, name, ""))
-        for _ in range(4 * self.jobs + 20):
-            if self.client.hlen(KEYS.jobs) == self.client.zcard(KEYS.dead):
-                break
-            self.client.hincrby(KEYS.meta, "clock", 700)
-            for name in CONSUMERS:
-                self.run(commands.pull(KEYS, name, self.terms[name], Window(8)))
-                self.run(commands.settle(KEYS, name, self.terms[name], None, ack=self.held(name)))
-        look = self.look()
-        left = set(look.jobs) - set(look.scores("dead"))
-        return [f"{sorted(left)} are left"] if left else invariants.of_state(look)
+        return super().drained()
 
 
 def test_permits_are_those_of_the_jobs_that_have_them(client: redis.Redis, tmp_path: Path) -> None:
     lua = frozen(tmp_path)
     for seed in range(SEEDS):
-        assert Course(client, lua, seed).play() == [], seed
+        assert LimitCourse(client, lua, seed).play() == [], seed
 
 
 FAULTS = {
@@ -254,12 +165,12 @@ FAULTS = {
 def test_what_is_planted_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
     lua = frozen(tmp_path)
     changed(tmp_path, *FAULTS[fault])
-    assert any(Course(client, lua, seed).play() for seed in range(SEEDS))
+    assert any(LimitCourse(client, lua, seed).play() for seed in range(SEEDS))
 
 
 def played(client: redis.Redis, lua: Scripts) -> list[str]:
     """What is wrong after known steps with a rate of two a second, two at once."""
-    course = Course(client, lua, 0)
+    course = LimitCourse(client, lua, 0)
     one = ("c1", course.terms["c1"])
     wrong: list[str] = []
 
@@ -268,7 +179,7 @@ def played(client: redis.Redis, lua: Scripts) -> list[str]:
         before = course.held("c1")
         course.run(commands.pull(KEYS, *one, Window(9)))
         new = [id for id in course.held("c1") if id not in before]
-        wrong.extend([*invariants.of_state(course.look()), *course.overdrawn()])
+        wrong.extend([*invariants.of_state(course.look()), *course.wrong()])
         if new != [*expected]:
             wrong.append(f"{new} came, not {expected}")
 

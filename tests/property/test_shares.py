@@ -4,8 +4,6 @@ that, planted, are found."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +14,14 @@ from rqueue.model.job import parse_value
 from rqueue.model.job_limit import JobLimit
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, ScriptCall, Window
-from rqueue.protocol.commands.consumers import Ran
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import POLICIES, Kind
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.settling import retried
+from tests.property.course import Course
 from tests.property.sharing import Turns
-from tests.property.sources import START_MS, changed, frozen
-from tests.support import invariants
+from tests.property.sources import changed, frozen
 from tests.support.profiles import examples
-from tests.support.run_script import run
-from tests.support.snapshot import Snapshot, take_snapshot
 
 KINDS = {
     "alone": Kind.of(["shares"]),
@@ -40,45 +35,23 @@ KINDS = {
 }
 KEYS = QueueKeys("shares", "property")
 SEEDS, STEPS = examples(4, 40), examples(60, 80)
-LEASE_MS = 30_000
-CONSUMERS = ("c1", "c2", "c3")
 SHARES = ("", "a", "b", "c", "d")
 WEIGHTS = {"a": 1, "b": 2, "c": 7}
 LIMITS = (JobLimit("crm", 1, "a"), JobLimit("crm", 2, "b"), JobLimit("all", 3))
 
 
-class Course:
-    """One course of random steps."""
+class ShareCourse(Course):
+    """One course of random steps, with weights that change."""
+
+    KEYS = KEYS
 
     def __init__(self, client: redis.Redis, lua: Scripts, kind: str, seed: int) -> None:
-        self.client = client
-        self.lua = lua
-        self.kind = KINDS[kind]
-        self.random = random.Random(seed)
-        self.terms: dict[str, str] = {}
-        self.jobs = 0
         self.alone = kind == "alone"
-        client.delete(*(client.keys(KEYS.base + "*") or ["none"]))
+        super().__init__(client, lua, KINDS[kind], seed)
+
+    def begin(self) -> None:
         for share, weight in WEIGHTS.items():
             self.run(commands.set_share(KEYS, share, weight))
-        for name in CONSUMERS:
-            self.join(name)
-
-    def run(self, call: ScriptCall[Any]) -> Any:
-        script = self.lua.script(call.script, self.kind)
-        return call.read(run(self.client, script, list(call.keys), list(call.args)))
-
-    def join(self, name: str) -> None:
-        window = Window(self.random.choice([1, 3, 8]))
-        call = commands.register(KEYS, name, window=window, lease_ms=LEASE_MS)
-        self.terms[name] = self.run(call).term
-
-    def one(self) -> str:
-        return self.random.choice(CONSUMERS)
-
-    def held(self, name: str) -> list[str]:
-        found: Any = self.client.lrange(KEYS.held(name), 0, -1)
-        return [id_.decode() for id_ in found]
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -117,55 +90,41 @@ class Course:
         turns = Turns(before)
         return [*turns.taken(took), *(turns.agree(after) if took else [])]
 
-    def settle(self) -> None:
-        """Each job that a consumer holds has another fate, or stays."""
+    def leave(self) -> list[str]:
         name = self.one()
-        fates: dict[str, list[Any]] = {"ack": [], "retry": [], "release": [], "reject": []}
-        for id_ in self.held(name):
-            fate = self.random.choice(["ack", "ack", "retry", "release", "reject", "stay"])
-            if fate == "retry":
-                place, delay = self.random.choice(
-                    [("", 0.0), ("", 0.5), ("tail", 0.0), ("tail", 0.5)]
-                )
-                fates[fate].append(retried(id_, delay, {}, place, True))
-            elif fate == "reject":
-                fates[fate].append((id_, b"{}"))
-            elif fate != "stay":
-                fates[fate].append(id_)
-        window = self.random.choice([None, Window(3)])
-        self.run(commands.settle(KEYS, name, self.terms[name], window, **fates))
-
-    def lapse(self) -> None:
-        """The lease of one ends: its jobs come back, and wait a while where they ran."""
-        name = self.one()
-        if self.held(name) and self.random.random() < 0.5:
-            self.run(commands.note_running(KEYS, name, [Ran(self.held(name)[0], 1, 1)]))
-        others = [other for other in CONSUMERS if other != name]
-        self.run(commands.renew(KEYS, 1, [name]))
-        self.client.hincrby(KEYS.meta, "clock", 2)
-        self.run(commands.renew(KEYS, LEASE_MS, others))
+        call = commands.unregister(KEYS, name, self.terms[name])
+        wrong = self.returned(call, self.held(name), counted=False)
         self.join(name)
+        return wrong
 
-    def leave(self) -> None:
+    def release(self) -> list[str]:
+        """Some of what a consumer holds goes back unstarted."""
         name = self.one()
-        self.run(commands.unregister(KEYS, name, self.terms[name]))
-        self.join(name)
+        held = self.held(name)
+        some = self.random.sample(held, self.random.randint(0, len(held)))
+        term, freed = self.terms[name], self.freed(some)
+        call = commands.settle(KEYS, name, term, None, release=some, freed=freed)
+        return self.returned(call, some, counted=False)
 
-    def time(self) -> None:
-        self.client.hincrby(KEYS.meta, "clock", 300)
+    def fail(self) -> list[str]:
+        """One that a consumer holds is tried again, at its old place."""
+        name = self.one()
+        some = self.held(name)[:1]
+        fates = [retried(id_, 0.0, {}, "", True) for id_ in some]
+        term, freed = self.terms[name], self.freed(some)
+        call = commands.settle(KEYS, name, term, None, retry=fates, freed=freed)
+        return self.returned(call, some, counted=True)
+
+    def returned(self, call: ScriptCall[Any], ids: list[str], *, counted: bool) -> list[str]:
+        """What is wrong with the turns after these jobs, and no others, came back."""
+        before = self.look()
+        self.run(call)
+        gone = any(before.jobs.get(id_, b"!").startswith(b"!") for id_ in ids)
+        return Turns(before).back(ids, self.look(), counted) if self.alone and not gone else []
 
     def weigh(self) -> None:
         share = self.random.choice([*WEIGHTS, "*"])
         self.run(commands.set_share(KEYS, share, self.random.choice([None, 1, 3, 10, 1000])))
-
-    def cancel(self) -> None:
-        if self.jobs:
-            self.run(commands.cancel(KEYS, f"j{self.random.randint(1, self.jobs)}"))
-
-    def reorder(self) -> None:
-        if self.jobs:
-            job = (f"j{self.random.randint(1, self.jobs)}", b"", b"")
-            self.run(commands.reorder(KEYS, self.random.choice([4, 9, "front"]), [job]))
 
     def purge(self) -> None:
         if self.random.random() < 0.3:
@@ -176,46 +135,26 @@ class Course:
         if dead:
             self.run(commands.requeue(KEYS, [id_.decode() for id_ in dead]))
 
-    def look(self) -> Snapshot:
-        """As the scripts see it, whose clock moves as the course says."""
-        return replace(take_snapshot(self.client, KEYS), read_ms=START_MS)
-
     # -- what must hold ----------------------------------------------------------------------------
 
     def play(self) -> list[str]:
-        steps = [self.lapse, self.leave, self.weigh, self.cancel, self.reorder, self.purge]
+        steps = [self.lapse, self.leave, self.release, self.fail, self.weigh, self.cancel]
+        steps += [self.cancel, self.reorder, self.purge, self.requeue]
         often = [self.put, self.put, self.pull, self.pull, self.settle, self.settle, self.time]
-        for _ in range(STEPS):
-            step = self.random.choice([*steps, *often, self.cancel, self.requeue])
-            found = step() or []
-            if found := [*found, *invariants.of_state(self.look())]:
-                return [f"after {step.__name__}: {one}" for one in found]
-        return self.drained()
+        return self.played(steps + often, STEPS)
 
     def drained(self) -> list[str]:
-        """Every job ends where they are all done, in the order of each share; nothing is left."""
-        for _ in range(4 * self.jobs + 20):
-            if self.client.hlen(KEYS.jobs) == self.client.zcard(KEYS.dead):
-                break
-            self.client.hincrby(KEYS.meta, "clock", 700)
-            for name in CONSUMERS:
-                had = len(self.held(name))
-                self.run(commands.pull(KEYS, name, self.terms[name], Window(8)))
-                if found := self.disordered(self.held(name)[had:]):
-                    return found
-                self.run(commands.settle(KEYS, name, self.terms[name], None, ack=self.held(name)))
-        look = self.look()
-        left = set(look.jobs) - set(look.scores("dead"))
+        """The jobs of each share come in their order, and nothing is left of shares."""
+        found, look = super().drained(), self.look()
         strays = {"strands", "lined", "turns", "heads", "blocked"} & look.keys.keys()
         strays |= {key for key in look.keys if key.startswith(("served:", "group:"))}
-        wrong = [f"{sorted(strays)} are left"] if strays else []
-        return [f"{sorted(left)} are left"] if left else wrong + invariants.of_state(look)
+        return found or ([f"{sorted(strays)} are left"] if strays else [])
 
-    def disordered(self, took: list[str]) -> list[str]:
+    def took(self, ids: list[str]) -> list[str]:
         """Whether jobs of one share that a pull took are not in the order of their places."""
         last: dict[tuple[int, str], tuple[bool, int, int]] = {}
         wrong, look = [], self.look()
-        for id_ in took:
+        for id_ in ids:
             head = parse_value(look.jobs[id_])[0]
             place = not head.due_ms, head.due_ms, head.position
             before = last.get((head.level, head.share))
@@ -229,7 +168,7 @@ class Course:
 def test_shares_take_turns_whatever_happens(kind: str, client: redis.Redis, tmp_path: Path) -> None:
     lua = frozen(tmp_path)
     for seed in range(SEEDS):
-        assert Course(client, lua, kind, seed).play() == [], seed
+        assert ShareCourse(client, lua, kind, seed).play() == [], seed
 
 
 FAULTS = {
@@ -278,6 +217,21 @@ FAULTS = {
         "  for level, count in pairs(lined) do shares_line(base, level, count) end\n",
         "",
     ),
+    "what comes back unstarted is paid for": (
+        "policies/shares/refund.lua",
+        "math.floor((tag - unit * SHARES_UNIT) * weight / SHARES_UNIT) - count",
+        "math.floor((tag - unit * SHARES_UNIT) * weight / SHARES_UNIT)",
+    ),
+    "all that comes back is paid back once": (
+        "policies/shares/refund.lua",
+        "(its.counts[strand] or 0) + 1",
+        "1",
+    ),
+    "what failed is paid back": (
+        "include/finish/unfinished.lua",
+        "if not counts and (verb == 'release' or aside) then batch.refunded",
+        "if true then batch.refunded",
+    ),
     "a level that rests keeps its time": (
         "policies/shares/deal.lua",
         "dealt.rest = taken.count - start, not waits",
@@ -300,4 +254,4 @@ FAULTS = {
 def test_what_is_planted_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
     lua = frozen(tmp_path)
     changed(tmp_path, *FAULTS[fault])
-    assert any(Course(client, lua, "alone", seed).play() for seed in range(2 * SEEDS))
+    assert any(ShareCourse(client, lua, "alone", seed).play() for seed in range(2 * SEEDS))

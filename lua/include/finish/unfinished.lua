@@ -10,6 +10,7 @@
 --- @include "consumer/browsers"
 --- @hooks eligible
 --- @hooks returned
+--- @hooks refund
 
 --- Jobs that a consumer held and that did not end, off its list by now: each goes back to its place, to the tail, into
 --- the schedule, or to the dead letters. One way for retry, reject, release and crash.
@@ -52,6 +53,9 @@ local function unfinished_open(base, queue, consumer, worker)
   --- @end
   --- @if delayed
   batch.delayed = {}
+  --- @end
+  --- @if refund
+  batch.refunded = {}
   --- @end
   return batch
 end
@@ -149,6 +153,10 @@ local function unfinished_add(batch, job, fate)
     return
   end
   local aside = fate.place == 'park' or fate.place == 'aside'
+  --- @if refund
+  -- it did not begin
+  if not counts and (verb == 'release' or aside) then batch.refunded[#batch.refunded + 1] = job end
+  --- @end
   --- @if eligible
   local over
   --- @each over = eligible(value_header(job), queue.now)
@@ -250,6 +258,9 @@ local function unfinished_close(batch)
   --- @if shelf
   --- @include "finish/moved"
   ready = ready + moved_place(base, queue, batch.moved, batch.gone)
+  --- @end
+  --- @if refund
+  --- @each refund(base, batch.refunded)
   --- @end
   return ready
 end

@@ -59,9 +59,9 @@ local function value_header(job)
   return string.sub(numbers, 1, -2) .. job.tags .. ';'
 end
 
---- The name of the job's group, for people; nil without one.
-local function value_group(job)
-  local escaped = job.tags and string.match(job.tags, '|g([^|]*)')
+--- The name in a job's tag of this letter, for people: g: its group, e: its share; nil without one.
+local function value_name(job, letter)
+  local escaped = job.tags and string.match(job.tags, '|' .. letter .. '([^|]*)')
   if not escaped then return nil end
   return (string.gsub(escaped, '%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end

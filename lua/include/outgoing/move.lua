@@ -27,7 +27,7 @@ local function outgoing_move(base, now, job, target, outcome, cause)
       enqueued = job.enqueued,
       attempts = job.attempts,
       deliveries = job.deliveries,
-      group = value_group(job),
+      group = value_name(job, 'g'),
       cause = readable and type(said) == 'table' and said or nil,
     },
   } })

@@ -6,10 +6,10 @@ them, as a line of JSON with the same names. `read_entry` reads both.
 
 Packed form: a version byte, then a JSON array of columns, a NUL, and the ids; compressed (zlib,
 level 1) from `ZIPPED` rows on, since the compressor alone costs more than a whole small batch. A
-column whose values are all equal is that one value instead of a list; the last ones, `body` and
-`labels`, are left out where no row has them. `labels` are a list of those that differ, and which of
-them each row has. Times are differences: of
-`enqueued`, `due` and `acquired` to the row before; of `started` to the `finished` of the row
+column whose values are all equal is that one value instead of a list; the last ones, `body`,
+`labels` and `share`, are left out where no row has them. `labels` are a list of those that differ,
+and which of them each row has. Times are differences: of `enqueued`, `due` and `acquired` to the
+row before; of `started` to the `finished` of the row
 before, which is nothing when a worker runs one job after the other; of `finished` to its own
 `started`. Ids that are ASCII of one length are stored byte by byte across the rows (all first
 characters, all second characters, ...), which puts what they have in common together: then the
@@ -49,9 +49,7 @@ UNZIPPED = b"\x02"
 ZIPPED = 5
 """Rows from which on a batch is compressed."""
 
-_LARGEST = (
-    256 * 1024**2
-)  # of one entry, unpacked: far beyond any batch, and a bound on a crafted one
+_LARGEST = 256 * 1024**2  # of one entry, unpacked: far beyond any batch, a bound on a crafted one
 
 
 class Column(NamedTuple):
@@ -88,6 +86,7 @@ COLUMNS = (
     Column("body_size", int, "bytes", "size of the envelope"),
     Column("body", str, "", "the envelope, where the pool records it; else empty"),
     Column("labels", dict, "", "the job's labels, and the headers that the pool records, as text"),
+    Column("share", str, "", "the job's share; empty without one"),
 )
 """The columns of a row, in order. Times are ms since the epoch by Redis's clock."""
 
@@ -99,6 +98,8 @@ _PLAIN = tuple(
     if name not in ("id", "enqueued", "due", "acquired", "started", "finished")
 )
 _KNOWN = frozenset(NAMES)
+_RARE = ("body", "labels", "share")
+"""The last columns: entries in which no row has them end before them."""
 
 
 def pack(columns: Mapping[str, Any]) -> bytes:
@@ -125,8 +126,10 @@ def pack(columns: Mapping[str, Any]) -> bytes:
         started[0] if count else 0,
         _collapse(list(map(sub, started[1:], finished))),
         _collapse(list(map(sub, finished, started))),
-        *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN[:-1]],
+        *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN[: -len(_RARE)]],
+        _collapse(columns.get("body", "")),
         _coded(columns.get("labels")),
+        _collapse(columns.get("share", "")),
     ]
     while packed[-1] == "":
         packed.pop()
@@ -138,7 +141,7 @@ def pack(columns: Mapping[str, Any]) -> bytes:
 def _single(task: str, queue: str, worker: str) -> bytes:
     """What `pack` makes of one row of a plain job, but for its numbers and its id."""
     said = {"task": task, "queue": queue, "worker": worker, "outcome": "ack", "level": 4}
-    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN[:-2]])[1:-1]
+    plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN[: -len(_RARE)]])[1:-1]
     plain = plain.replace(b"%", b"%%")
     head, size, body_size = plain.rsplit(b",", 2)
     if (size, body_size) != (b"0", b"0"):
@@ -164,19 +167,8 @@ def pack_single(
     not ASCII)."""
     if not id or not id.isascii():
         return None
-    return (
-        _single(task, queue, worker)
-        % (
-            len(id),
-            enqueued,
-            acquired,
-            started,
-            finished - started,
-            result_size,
-            body_size,
-        )
-        + id
-    )
+    numbers = (enqueued, acquired, started, finished - started, result_size, body_size)
+    return _single(task, queue, worker) % (len(id), *numbers) + id
 
 
 class Packed(NamedTuple):
@@ -231,7 +223,7 @@ def unpack_packed(data: bytes) -> Packed:
             )
             times = list(accumulate(steps)) if count else []
             columns["started"], columns["finished"] = times[::2], times[1::2]
-        plain += [""] * min(2, len(_PLAIN) - len(plain))
+        plain += [""] * min(len(_RARE), len(_PLAIN) - len(plain))
         columns |= zip(_PLAIN, plain, strict=True)
         columns["labels"] = _uncoded(columns["labels"])
         if any(type(one) is list and len(one) != count for one in columns.values()):

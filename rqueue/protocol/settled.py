@@ -108,6 +108,7 @@ class SettledRows:
             "task": task,
             "level": header.level,
             "group": header.group,
+            "share": header.share,
             "attempts": header.attempts,
             "deliveries": header.deliveries,
             "enqueued": header.enqueued_ms,

@@ -57,6 +57,7 @@ _TIMES = ("enqueued", "due", "acquired", "started", "finished")
 _TYPES = dict.fromkeys(_TIMES, _TIME) | dict.fromkeys(("level", "attempts", "deliveries"), _INT)
 _MEANINGS = {
     "group": "the job's group; null without one",
+    "share": "the job's share; null without one",
     "due": "when it was last scheduled for; null = never, or at the tail since",
     "acquired": "when the worker got it; null = never",
     "started": "when the task began to run; null = it did not",
@@ -71,7 +72,7 @@ def _history_columns() -> Iterable[TableColumn]:
     yield TableColumn("entry", _TEXT, "", "id of the stream entry, ms-number: when it was written")
     yield TableColumn("row", _INT, "", "number of the row in its entry, from 0")
     for column in ROW_COLUMNS:
-        if column.name in ("queue", "labels"):
+        if column.name in ("queue", "labels", "share"):
             continue
         kind = _TYPES.get(column.name, _TEXT if column.type is str else _LONG)
         unit = "" if kind == _TIME else column.unit
@@ -80,6 +81,7 @@ def _history_columns() -> Iterable[TableColumn]:
         if column.name == "group":
             meaning = "its labels, and headers that the pool keeps; null without any"
             yield TableColumn("labels", _MAP, "", meaning)
+            yield TableColumn("share", _TEXT, "", _MEANINGS["share"])
         if column.name == "error":
             yield TableColumn("cause", _TEXT, "", "why it died or crashed, JSON; else null")
 
@@ -97,6 +99,7 @@ JOBS_COLUMNS = (
     TableColumn("level", _INT, "", "priority level, higher first"),
     TableColumn("position", _LONG, "", "the job's place among those of its level"),
     TableColumn("group", _TEXT, "", "the job's group; null without one"),
+    TableColumn("share", _TEXT, "", "the job's share; null without one"),
     TableColumn("labels", _MAP, "", "the job's labels; null without any"),
     TableColumn("headers", _MAP, "", "the job's headers; null without any"),
     TableColumn("enqueued", _TIME, "", "when the queue accepted the job"),

@@ -80,7 +80,7 @@ def test_all_rows_with_all_their_columns(entries: list[dict[bytes, bytes]]) -> N
         del row["row"]
         for name in TIMES:
             row[name] = round(row[name].astimezone(UTC).timestamp() * 1000) if row[name] else 0
-        for name in ("group", "worker", "error", "body"):
+        for name in ("group", "share", "worker", "error", "body"):
             row[name] = row[name] or ""
         row["cause"] = row["cause"] and loads(row["cause"])
     assert found == expected

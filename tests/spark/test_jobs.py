@@ -79,7 +79,7 @@ def test_all_states_with_all_that_is_known(spark: SparkSession, queue: Queue) ->
     assert (ready["args"], ready["kwargs"], ready["level"]) == ('[1,{"a":null}]', '{"k":"ä"}', 7)
     assert (ready["headers"], ready["labels"]) == (headers, {"gpu": "true", "zone": "eu"})
     assert {name for name in NAMES if ready[name] is None} == {
-        *("group", "due", "max_deliveries", "max_crashes", "consumer", "worker", "cause"),
+        *("group", "share", "due", "max_deliveries", "max_crashes", "consumer", "worker", "cause"),
         *("errors", "problem", "expires"),
     }
     assert found["s"]["due"] == datetime.fromtimestamp(4e9, UTC).replace(tzinfo=None)

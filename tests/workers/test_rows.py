@@ -121,6 +121,14 @@ def test_headers_of_all_kinds_stand_together() -> None:
         assert [(r["enqueued"], r["level"], r["due"]) for r in rows] == expected
 
 
+def test_groups_and_shares_are_named() -> None:
+    heads = [b"1,900", b"2,901|ga%2Eb", b"3,902,7,3,2,5,950|eacme%7C", b"4,903|k1|ex"]
+    acks = [row(new_id(), head, 1.0, 1.0) for head in heads]
+    rows = unpacked(pack_rows("q", "w", EPOCH, acks, [], []))
+    assert [r["group"] for r in rows] == ["", "a.b", "", ""]
+    assert [r["share"] for r in rows] == ["", "", "acme|", "x"]
+
+
 def test_a_job_alone_is_packed_as_it_would_be_in_company() -> None:
     plain = row(new_id(), b"1,900", 1.25, 1.5)
     result = Done(*row(new_id(), b"1,900", 1.25, 1.5), None, b"[1,2]")

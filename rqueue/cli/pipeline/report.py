@@ -40,8 +40,8 @@ DEFAULT_PAGE = "rqueue-report.html"
     default="task",
     show_default=True,
     metavar="WHAT",
-    help="What one table tells apart: task, queue, worker, label, or the values of one: label:NAME"
-    " (fairness is between them then).",
+    help="What one table tells apart: task, queue, group, share, worker, label, or the values of"
+    " one: label:NAME (fairness is between them then).",
 )
 @queue_option
 @click.option("--slo-wait", metavar="DURATION", help="Count the attempts that waited longer.")

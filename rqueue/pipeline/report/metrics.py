@@ -48,7 +48,7 @@ __all__ = [
     "workers",
 ]
 
-Dimension = Literal["task", "queue", "group", "worker", "label"]
+Dimension = Literal["task", "queue", "group", "share", "worker", "label"]
 DIMENSIONS: tuple[str, ...] = get_args(Dimension)
 
 HISTOGRAM_EDGES = tuple(
@@ -73,7 +73,7 @@ WITH timed AS (
 ), classed AS (
   SELECT *, attempt AND started_ms IS NOT NULL AS ran FROM sorted
 )
-SELECT queue, entry, row, id, task, `group`, labels, outcome, attempts, worker,
+SELECT queue, entry, row, id, task, `group`, share, labels, outcome, attempts, worker,
   coalesce(error, cause_kind, 'unknown') AS error, cause_kind, cause_message, at_ms,
   acquired_ms, started_ms, finished_ms, attempt,
   attempt AND outcome <> 'ack' AS failed_attempt,
@@ -157,8 +157,8 @@ def over_time(rows: DataFrame, start_ms: int, width_ms: int) -> DataFrame:
 
 
 def by_dimension(rows: DataFrame, dimension: str) -> DataFrame:
-    """Counts and spreads for each task, queue, group, worker or label (`name=value`), or for each
-    value of one label (`label:NAME`).
+    """Counts and spreads for each task, queue, group, share, worker or label (`name=value`), or for
+    each value of one label (`label:NAME`).
 
     A job with several labels counts for each of them. Rows without the thing stand under null. Most
     time first. Raises ConfigError for another dimension.

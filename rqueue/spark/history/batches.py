@@ -27,7 +27,7 @@ __all__ = ["HistoryBatches", "read_slice"]
 ROWS = 16_384
 """Rows from which on a batch goes to Spark."""
 
-_OPTIONAL = frozenset({"group", "worker", "error", "body"})
+_OPTIONAL = frozenset({"group", "share", "worker", "error", "body"})
 _NUMBERS = array("i", range(1024))
 
 

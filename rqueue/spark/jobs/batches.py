@@ -20,6 +20,7 @@ __all__ = ["JobBatches"]
 _ENVELOPE = frozenset({"task", "args", "kwargs", "labels", "headers", "problem"})
 _LEVEL = Header._fields.index("level")
 _GROUP = Header._fields.index("group")
+_SHARE = Header._fields.index("share")
 _MAX_CRASHES = Header._fields.index("max_crashes")
 _EXPIRES = Header._fields.index("expires_ms")
 _UNKNOWN = (None,) * len(Header._fields)
@@ -107,6 +108,7 @@ _COLUMNS: dict[str, Callable[[_Page], list[Any]]] = {
     "level": _of_header("level"),
     "position": _of_header("position"),
     "group": lambda page: [header[_GROUP] or None for header in page.headers],
+    "share": lambda page: [header[_SHARE] or None for header in page.headers],
     "labels": lambda page: _texts([envelope[3].get("labels") for envelope in page.envelopes]),
     "headers": lambda page: _texts([envelope[3].get("headers") for envelope in page.envelopes]),
     "enqueued": _of_header("enqueued_ms"),

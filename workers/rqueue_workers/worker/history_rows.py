@@ -141,8 +141,9 @@ def _fields(heads: Sequence[bytes]) -> list[int] | None:
 def _headers(columns: dict[str, Any], heads: Sequence[bytes]) -> None:
     """The columns of headers that are not all short. One that cannot be read says nothing."""
     if any(b"|" in head for head in heads):
-        groups = [parse_header(head) for head in heads]
-        columns["group"] = [header.group if header else "" for header in groups]
+        named = [parse_header(head) for head in heads]
+        columns["group"] = [header.group if header else "" for header in named]
+        columns["share"] = [header.share if header else "" for header in named]
         heads = [head.partition(b"|")[0] for head in heads]
     if _READABLE.fullmatch(heads[0]):
         rest = heads[0].split(b",", 2)[2]

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from rqueue.errors import ConfigError, Forged, Undecodable, Unsigned
 from rqueue.model.job import EPOCH_MS, Header
 from rqueue.model.sort_keys import sort_key_of, upright
-from rqueue.model.terms import NORMAL_TERMS, Terms
+from rqueue.model.terms import NORMAL_TERMS, TAGS, Terms
 
 __all__ = ["SIGNED_WITHIN_MS", "Signature", "Signer", "Verified", "key_id_of", "split_signature"]
 
@@ -32,7 +32,7 @@ SIGNED_WITHIN_MS = 600_000
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_TAG = rb"\|(?:[gkslue][\w%:=@/+*-]{1,800}|[wt][\w%:/@-]+|h|p|f)"
+_TAG = rb"\|(?:%b)" % "|".join(tag.letter + tag.what.value for tag in TAGS).encode()
 _STAMP = re.compile(rb"(-?\d{1,15})(?:;([0-9,+@:~]{1,100}(?:%b){0,120},))?" % _TAG)
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _MIN_SECRET = 16

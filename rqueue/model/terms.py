@@ -11,12 +11,51 @@ signatures cover it. What stands behind `~` and `|` is a policy's: a queue witho
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from enum import Enum
+from typing import Any, NamedTuple
 
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.names import group_of, group_text
 
-__all__ = ["NORMAL_TERMS", "Terms"]
+__all__ = ["NORMAL_TERMS", "TAGS", "Tag", "Terms", "TextOf"]
+
+
+class TextOf(Enum):
+    """What stands behind a tag's letter: a name, escaped; a text as it is, in which nothing needs
+    escaping; nothing, the tag says it all; or a text of each of several, a tag for each."""
+
+    NAME = r"[\w%-]{1,800}"
+    TEXT = r"[\w%:/@-]+"
+    MARK = ""
+    EACH = r"[\w%:=@/+*-]+"
+
+
+class Tag(NamedTuple):
+    """Of a field of `Terms` that only a policy knows the meaning of: its letter, and what is
+    written behind it."""
+
+    letter: str
+    field: str
+    what: TextOf
+
+
+TAGS = (
+    Tag("g", "group", TextOf.NAME),
+    Tag("k", "key", TextOf.NAME),
+    Tag("h", "hold", TextOf.MARK),
+    Tag("s", "sort", TextOf.TEXT),
+    Tag("u", "unique", TextOf.TEXT),
+    Tag("w", "waits", TextOf.TEXT),
+    Tag("p", "counts", TextOf.MARK),
+    Tag("l", "limits", TextOf.EACH),
+    Tag("f", "front", TextOf.MARK),
+    Tag("t", "dependants", TextOf.EACH),
+    Tag("e", "share", TextOf.NAME),
+)
+"""The last fields of `Terms`, in their order: what terms say of them, what is read of that, and
+what a signed stamp may hold are all made of these."""
+
+_OF_LETTER = {tag.letter: tag for tag in TAGS}
 
 
 class Terms(NamedTuple):
@@ -61,28 +100,19 @@ class Terms(NamedTuple):
             most += f":{self.max_crashes}"
         if self.ttl_ms:
             most += f"~{self.ttl_ms}"
-        if self.group:
-            most += f"|g{group_text(self.group)}"
-        if self.key:
-            most += f"|k{group_text(self.key)}"
-        if self.hold and (self.at_ms > 0 or self.delay_ms > 0):
-            most += "|h"
-        if self.sort:
-            most += f"|s{self.sort}"
-        if self.unique:
-            most += f"|u{self.unique}"
-        if self.waits:
-            most += f"|w{self.waits}"
-        if self.counts:
-            most += "|p"
-        for one in self.dependants:
-            most += f"|t{one}"
-        for limit in self.limits:
-            most += f"|l{limit}"
-        if self.front:
-            most += "|f"
-        if self.share:
-            most += f"|e{group_text(self.share)}"
+        due = self.at_ms > 0 or self.delay_ms > 0
+        tagged: tuple[Any, ...] = self[_FIRST:]
+        for (letter, field, what), said in zip(TAGS, tagged, strict=True):
+            if not said:
+                continue
+            if what is TextOf.NAME:
+                most += f"|{letter}{group_text(said)}"
+            elif what is TextOf.TEXT:
+                most += f"|{letter}{said}"
+            elif what is TextOf.EACH:
+                most += "".join([f"|{letter}{one}" for one in said])
+            elif due or field != "hold":  # without a due time there is nothing to be held
+                most += f"|{letter}"
         if self.at_ms > 0:
             return f"{self.priority},@{self.at_ms},{most},"
         if self.delay_ms > 0:
@@ -98,21 +128,22 @@ class Terms(NamedTuple):
         most, *tags = most.split("|")
         most, _, ttl = most.partition("~")
         deliveries, _, crashes = most.partition(":")
-        said = {tag[:1]: group_of(tag[1:]) for tag in tags if tag[:1] not in "hwpft"}
-        waits = next((tag[1:] for tag in tags if tag[:1] == "w"), "")
+        said: dict[str, Any] = {}
+        for written in tags:
+            tag, rest = _OF_LETTER.get(written[:1]), written[1:]
+            if tag is None:
+                continue
+            if tag.what is TextOf.EACH:
+                said[tag.field] = (*said.get(tag.field, ()), rest)
+            elif tag.what is TextOf.MARK:
+                said[tag.field] = True
+            else:
+                said[tag.field] = group_of(rest) if tag.what is TextOf.NAME else rest
         limits = int(deliveries), int(crashes or 0), int(ttl or 0)
-        group, key, sort, unique = (said.get(letter, "") for letter in "gksu")
-        named = tuple(tag[1:] for tag in tags if tag[:1] == "l")
-        dependants = tuple(tag[1:] for tag in tags if tag[:1] == "t")
-        held, counts, front = "h" in tags, "p" in tags, "f" in tags
-        return cls(
-            *(int(priority), delay, due, *limits, group, key, held, sort, unique, waits, counts),
-            limits=named,
-            front=front,
-            dependants=dependants,
-            share=said.get("e", ""),
-        )
+        return cls(int(priority), delay, due, *limits, **said)
 
+
+_FIRST = Terms._fields.index(TAGS[0].field)
 
 NORMAL_TERMS = Terms().text
 """Of nearly all jobs."""

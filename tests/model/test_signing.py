@@ -15,7 +15,7 @@ from rqueue.model.envelope import unpack
 from rqueue.model.job import EPOCH_MS, Header
 from rqueue.model.parents import Dependant, Parents
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
-from rqueue.model.terms import NORMAL_TERMS, Terms
+from rqueue.model.terms import NORMAL_TERMS, TAGS, Terms
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import PutBuffer
@@ -76,6 +76,13 @@ TERMS = {
     "dependants": (Dependant("mail,|", True).text, Dependant("q", False, "a.b", 3).text),
     "share": "acme,|",
 }
+
+
+def test_a_table_names_the_tag_of_each_field_that_is_a_policy_s() -> None:
+    assert tuple(tag.field for tag in TAGS) == Terms._fields[-len(TAGS) :]
+    assert len({tag.letter for tag in TAGS}) == len(TAGS)
+    everything = Terms(**TERMS)
+    assert Terms.parse(everything.text) == everything._replace(delay_ms=0)
 
 
 @pytest.mark.parametrize("name", Terms._fields)

@@ -13,6 +13,7 @@ from rqueue.inspector.doctor import size_checks
 from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands import Put
 from rqueue.protocol.scripts import Scripts
+from tests.inspector.damaging import Damage
 from tests.inspector.healing import Make, heals, kinds
 from tests.property.test_recounting import some_at_a_time
 from tests.support import invariants
@@ -20,7 +21,6 @@ from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
 
-Damage = Callable[[redis.Redis, str], object]
 JOBS = ["d1", "h1", "w1", "w2", "w3"]
 LIMITS: list[dict[str, int | bool]] = [
     {"max_bytes": 1000},
@@ -44,11 +44,6 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
     "the sum is no number": (lambda r, b: r.hset(b + "meta", "waiting_bytes", "x"), {"bytes"}),
     "the sum is lost": (lambda r, b: r.hdel(b + "meta", "waiting_bytes"), {"bytes"}),
 }
-
-
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
 
 
 def fill(queue: Queue, consumer: Callable[..., Consumer], limit: dict[str, int | bool]) -> Consumer:

@@ -1,6 +1,6 @@
 """Queues with selectors: the doctor finds jobs that stand elsewhere, and mends that."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import redis
@@ -9,12 +9,11 @@ from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Doctor
 from rqueue.inspector.queues import queue_info
 from rqueue.tasks.options import Options
+from tests.inspector.damaging import Damage
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
-
-Damage = Callable[[redis.Redis, str], object]
 
 
 def member(position: int, id: str) -> str:

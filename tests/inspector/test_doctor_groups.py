@@ -8,18 +8,13 @@ import redis
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector import INVARIANTS, Doctor
+from rqueue.inspector import Doctor
 from rqueue.protocol import commands
+from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
-
-Damage = Callable[[redis.Redis, str], object]
-
-
-def member(level: int, position: int, id: str) -> str:
-    return f"{99 - level:02d}{position:014d}{id}"
 
 
 DAMAGES: dict[str, tuple[Damage, set[str]]] = {
@@ -61,11 +56,6 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
 }
 
 
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
-
-
 def fill(queue: Queue, consumer: Callable[..., Consumer]) -> Consumer:
     """Of h one is held and one waits behind it; of a three wait, of s one to be tried again."""
     queue.configure(kind="groups")
@@ -98,19 +88,12 @@ def test_a_damage_is_found_and_repaired(
 ) -> None:
     holder = fill(queue, consumer)
     damage, kinds = DAMAGES[name]
-    damage(client, queue.keys.base)
-    found = doctor.check_queue(queue.name)
-    assert all(finding.invariant in INVARIANTS for finding in found)
-    assert kinds & {finding.kind for finding in found}, found
-    assert doctor.heal(queue.name) == []
+    healed(doctor, queue, damage, kinds)
     look = take_snapshot(client, queue.keys)
     assert invariants.of_state(look, ["h1", "s1", "a1", "a2", "a3", "h2", "s2", "-1", "-2"]) == []
-    done: list[str] = []
     holder.settle(ack=["h1"])
     queue.promote("s1")
-    while jobs := holder.pull():
-        done += [job.id for job in jobs]
-        holder.settle(ack=jobs)
+    done = drained(holder)
     assert sorted(done) == ["-1", "-2", "a1", "a2", "a3", "h2", "s1", "s2"]
     mine = [id for id in done if id[0] == "a"]
     assert all(one < other for one, other in pairwise(mine)), done

@@ -16,11 +16,6 @@ from tests.support.snapshot import take_snapshot
 pytestmark = pytest.mark.each_server
 
 
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
-
-
 @pytest.mark.parametrize("damage", ["none", "lost", "twice"])
 def test_jobs_whose_time_has_come_have_their_place(
     damage: str,

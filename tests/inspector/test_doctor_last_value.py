@@ -7,19 +7,15 @@ import redis
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector import INVARIANTS, Doctor
+from rqueue.inspector import Doctor
 from rqueue.protocol import commands
+from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
 
-Damage = Callable[[redis.Redis, str], object]
 JOBS = ["h1", "s1", "a1", "b1", "-1"]
-
-
-def member(level: int, position: int, id: str) -> str:
-    return f"{99 - level:02d}{position:014d}{id}"
 
 
 DAMAGES: dict[str, tuple[Damage, set[str]]] = {
@@ -34,11 +30,6 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
         {"no-job"},
     ),
 }
-
-
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
 
 
 def fill(queue: Queue, consumer: Callable[..., Consumer]) -> Consumer:
@@ -69,20 +60,13 @@ def test_a_damage_is_found_and_repaired(
 ) -> None:
     holder = fill(queue, consumer)
     damage, kinds = DAMAGES[name]
-    damage(client, queue.keys.base)
-    found = doctor.check_queue(queue.name)
-    assert all(finding.invariant in INVARIANTS for finding in found)
-    assert kinds & {finding.kind for finding in found}, found
-    assert doctor.heal(queue.name) == []
+    healed(doctor, queue, damage, kinds)
     look = take_snapshot(client, queue.keys)
     assert invariants.conservation(look, JOBS) == []
     assert invariants.order(look) == []
     holder.settle(ack=["h1"])
     queue.promote("s1")
-    done: list[str] = []
-    while jobs := holder.pull():
-        done += [job.id for job in jobs]
-        holder.settle(ack=jobs)
+    done = drained(holder)
     assert sorted(done) == ["-1", "a1", "b1", "s1"]
 
 

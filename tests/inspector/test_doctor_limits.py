@@ -7,19 +7,14 @@ import redis
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector import INVARIANTS, Doctor
+from rqueue.inspector import Doctor
 from rqueue.protocol import commands
 from rqueue.testing import move_time
+from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
-
-Damage = Callable[[redis.Redis, str], object]
-
-
-def member(level: int, position: int, id: str) -> str:
-    return f"{99 - level:02d}{position:014d}{id}"
 
 
 DAMAGES: dict[str, tuple[Damage, set[str]]] = {
@@ -63,11 +58,6 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
 JOBS = ["a1", "a2", "a3", "a4", "b1", "-1"]
 
 
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
-
-
 def fill(queue: Queue, consumer: Callable[..., Consumer]) -> Consumer:
     """Of limit a, which allows 2, one job is held, one is ready and two wait; b1 is tried later."""
     holder = consumer(jobs=1)
@@ -98,18 +88,11 @@ def test_a_damage_is_found_and_repaired(
 ) -> None:
     holder = fill(queue, consumer)
     damage, kinds = DAMAGES[name]
-    damage(client, queue.keys.base)
-    found = doctor.check_queue(queue.name)
-    assert all(finding.invariant in INVARIANTS for finding in found)
-    assert kinds & {finding.kind for finding in found}, found
-    assert doctor.heal(queue.name) == []
+    healed(doctor, queue, damage, kinds)
     assert invariants.of_state(take_snapshot(client, queue.keys), JOBS) == []
-    done = ["a1"]
     holder.settle(ack=["a1"])
     queue.promote("b1")
-    while jobs := holder.pull():
-        done += [job.id for job in jobs]
-        holder.settle(ack=jobs)
+    done = ["a1", *drained(holder)]
     assert sorted(done) == sorted(JOBS)
     assert doctor.check_queue(queue.name) == []
 

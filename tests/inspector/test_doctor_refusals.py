@@ -15,11 +15,6 @@ from tests.support.snapshot import take_snapshot
 pytestmark = pytest.mark.each_server
 
 
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
-
-
 @pytest.mark.parametrize("damage", ["none", "lost", "twice", "misfiled"])
 def test_refused_jobs_have_their_place(
     damage: str,

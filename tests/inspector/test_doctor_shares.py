@@ -7,18 +7,13 @@ import redis
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector import INVARIANTS, Doctor
+from rqueue.inspector import Doctor
 from rqueue.protocol import commands
+from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
-
-Damage = Callable[[redis.Redis, str], object]
-
-
-def member(level: int, position: int, id: str) -> str:
-    return f"{99 - level:02d}{position:014d}{id}"
 
 
 A2, A3, A4 = member(4, 3, "a2"), member(4, 4, "a3"), member(4, 5, "a4")
@@ -66,11 +61,6 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
 JOBS = ["a1", "a2", "a3", "a4", "b1", "-1"]
 
 
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
-
-
 def fill(queue: Queue, consumer: Callable[..., Consumer]) -> Consumer:
     """Of share a one job is held, one has the turn and two stand behind it; b1 is tried later."""
     holder = consumer(jobs=1)
@@ -100,18 +90,11 @@ def test_a_damage_is_found_and_repaired(
 ) -> None:
     holder = fill(queue, consumer)
     damage, kinds = DAMAGES[name]
-    damage(client, queue.keys.base)
-    found = doctor.check_queue(queue.name)
-    assert all(finding.invariant in INVARIANTS for finding in found)
-    assert kinds & {finding.kind for finding in found}, found
-    assert doctor.heal(queue.name) == []
+    healed(doctor, queue, damage, kinds)
     assert invariants.of_state(take_snapshot(client, queue.keys), JOBS) == []
-    done = ["a1"]
     holder.settle(ack=["a1"])
     queue.promote("b1")
-    while jobs := holder.pull():
-        done += [job.id for job in jobs]
-        holder.settle(ack=jobs)
+    done = ["a1", *drained(holder)]
     assert sorted(done) == sorted(JOBS)
     assert [id for id in done if id[0] == "a"] == JOBS[:4]
     assert doctor.check_queue(queue.name) == []

@@ -10,12 +10,12 @@ from rqueue.client._sync.queue import Queue
 from rqueue.inspector import INVARIANTS, Doctor
 from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
+from tests.inspector.damaging import Damage
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
 pytestmark = pytest.mark.each_server
 
-Damage = Callable[[redis.Redis, str], object]
 KEYS = {id: sort_key_text(id[0]) for id in ("h1", "s1", "b1", "a1", "a2")}
 BEHIND = 6 * 10**14 - 1
 
@@ -50,11 +50,6 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
         {"no-job"},
     ),
 }
-
-
-@pytest.fixture
-def doctor(client: redis.Redis) -> Doctor:
-    return Doctor(client, "rqueue", wait=lambda _seconds: None)
 
 
 def fill(queue: Queue, consumer: Callable[..., Consumer]) -> None:

@@ -1,0 +1,127 @@
+"""A cancel that comes when the job has ended already hits neither the next job nor the worker: with
+the moment made as late as it can be; and faults of that, planted in the worker, are found."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rqueue_workers.worker.attempt import Attempts
+from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob
+from rqueue_workers.worker.executors import threads as threads_module
+from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
+from rqueue_workers.worker.executors.threads import ThreadExecutor
+from tests.support.planting import planted
+from tests.workers.children import WorkerFixture, eventually
+from tests.workers.late_app import DUE, STRUCK, LateLock, late
+
+APP = "tests.workers.late_app"
+Patch = pytest.MonkeyPatch
+Scene = Callable[[WorkerFixture, Patch], str]
+
+
+def knock_late(self: CurrentJob) -> None:
+    """As `strike`: the job is the one that was cancelled, and by the knock it is not."""
+    job = self.job
+    if job is not None and job[0].stops.wanted.get(job[1]) == "stop":
+        late(signal.pthread_kill)(self.main, INTERRUPT)
+
+
+def behind_in_a_thread(workers: WorkerFixture, patch: Patch) -> str:
+    """What a job says that a thread runs when the one before it is interrupted."""
+    own = SimpleNamespace(Lock=LateLock, Thread=threading.Thread, get_ident=threading.get_ident)
+    patch.setattr(threads_module, "threading", own)
+    return behind(workers, threads=1)
+
+
+def behind_in_the_main_thread(workers: WorkerFixture, patch: Patch) -> str:
+    patch.setattr(CurrentJob, "strike", knock_late)
+    return behind(workers, threads=0)
+
+
+def behind(workers: WorkerFixture, threads: int) -> str:
+    key = f"{workers.name}:k"
+    workers.queue.pause()
+    job = workers.send("late.first", key)
+    workers.send("late.second", key)
+    workers.child(app=(APP,), threads=threads)
+    workers.queue.resume()
+    assert workers.hear(key) == "in"
+    job.cancel(running=True)
+    return workers.hear(key)
+
+
+def in_code_of_the_worker(workers: WorkerFixture, patch: Patch) -> str:
+    """Whether the main thread goes on that is interrupted when its job has just returned."""
+    patch.setattr(CurrentJob, "strike", knock_late)
+    returned = Attempts.returned
+
+    def last(*args: Any) -> Any:
+        if not DUE.is_set():
+            DUE.set()
+            while not STRUCK.wait(0.01):
+                pass
+        return returned(*args)
+
+    patch.setattr(Attempts, "returned", last)
+    key = f"{workers.name}:k"
+    job = workers.send("late.first", key)
+    child = workers.child(app=(APP,))
+    assert workers.hear(key) == "in"
+    job.cancel(running=True)
+    next_ = workers.send("c.echo", 2)
+    eventually(lambda: child.exited or str(next_.state()) == "done")
+    return "died" if child.exited else "untouched"
+
+
+SCENES: tuple[Scene, ...] = (
+    behind_in_a_thread,
+    behind_in_the_main_thread,
+    in_code_of_the_worker,
+)
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_a_late_cancel_hits_nothing(
+    scene: Scene, workers: WorkerFixture, monkeypatch: Patch
+) -> None:
+    assert scene(workers, monkeypatch) == "untouched"
+    assert workers.result("c.echo", 3) == 3
+    assert not workers.children[0].exited
+
+
+FAULTS: dict[str, tuple[Scene, type, str, str, str]] = {
+    "a thread is hit whatever it runs by now": (
+        behind_in_a_thread,
+        ThreadExecutor,
+        "_interrupt",
+        "self.running.get(slot) is job and ",
+        "",
+    ),
+    "the main thread is hit whatever it runs by now": (
+        behind_in_the_main_thread,
+        MainThreadExecutor,
+        "_interrupt",
+        ' or job[0].stops.wanted.get(job[1]) != "stop"',
+        "",
+    ),
+    "the main thread is hit wherever it is": (
+        in_code_of_the_worker,
+        MainThreadExecutor,
+        "_interrupt",
+        "    if frame is not None:",
+        "    if True:",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda name: name.replace(" ", "_"))
+def test_what_is_planted_is_found(fault: str, workers: WorkerFixture, monkeypatch: Patch) -> None:
+    scene, owner, name, right, wrong = FAULTS[fault]
+    monkeypatch.setattr(owner, name, planted(owner, name, right, wrong))
+    assert scene(workers, monkeypatch) != "untouched"

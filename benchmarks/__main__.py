@@ -49,6 +49,7 @@ ORDER = (
         "hooks",
         "reports",
         "steps",
+        "ticks",
         "long-among-short",
         "scale",
         "hosts",

@@ -24,6 +24,7 @@ from benchmarks.rows import (
     spark_kill,
     start,
     steps,
+    ticks,
     waiting,
     workflows,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "spark_kill",
     "start",
     "steps",
+    "ticks",
     "waiting",
     "workflows",
 ]

@@ -35,6 +35,11 @@ def test_all_rows_are_in_the_table() -> None:
     assert sorted([*ORDER, *SPARK]) == sorted(ROWS)
 
 
+def test_all_rows_are_on_the_page() -> None:
+    page = Path("docs/performance.md").read_text(encoding="utf-8")
+    assert [name for name in ROWS if f"| `{name}` |" not in page] == []
+
+
 def test_a_row_of_some_peers_does_not_take_the_place_of_that_of_all() -> None:
     assert row_of("peers-idle", [*PEERS.values()]) == "peers-idle"
     assert row_of("peers-idle", [PEERS["huey"]]) == "peers-idle (huey)"

@@ -9,13 +9,13 @@ from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.job_packer import Batch, JobPacker, as_put
 from rqueue.tasks.workflow_steps import Step
 
-__all__ = ["packed_spread", "packed_steps"]
+__all__ = ["packed_spread", "packed_steps", "signed"]
 
 Packed = tuple[Put, bool, Confirmation | None]
 
 
 def packed_steps(packer: JobPacker, steps: Iterable[Step]) -> Iterator[Batch]:
-    """The jobs of a workflow, signed, in batches for one step each. Raises NotEncodable."""
+    """The jobs of a workflow, not signed yet, in batches for one step each. Raises NotEncodable."""
     return _batches(_packed(packer, step) for step in steps)
 
 
@@ -42,6 +42,13 @@ def packed_spread(
         yield from ((its, batch) for batch in _batches(jobs))
 
 
+def signed(packer: JobPacker, batch: Batch) -> Batch:
+    """The same batch, signed where its queue's jobs are."""
+    puts = packer.signed_puts([put for put, _ in batch.jobs])
+    jobs = [(put, own) for put, (_, own) in zip(puts, batch.jobs, strict=True)]
+    return batch._replace(jobs=jobs)
+
+
 def _packed(packer: JobPacker, step: Step) -> Packed:
     id_, body, own, options = packer.pack(step.request)
     # all are kept until the last one is made, and orjson's bytes keep a room of 4 KB each
@@ -50,8 +57,7 @@ def _packed(packer: JobPacker, step: Step) -> Packed:
     put = as_put(id_, body, options)._replace(
         waits=waits, counts=step.counts, dependants=step.dependants
     )
-    signed = packer.signed(id_, body, put.terms)
-    return put._replace(envelope=signed), own, packer.confirmation(options)
+    return put, own, packer.confirmation(options)
 
 
 def _batches(jobs: Iterable[Packed]) -> Iterator[Batch]:

@@ -3,6 +3,7 @@ where all holds. DATABASE: JSON, as in DATABASES."""
 
 import json
 import sys
+import unittest
 from io import StringIO
 from typing import Any
 
@@ -24,9 +25,10 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
+from django.test import TestCase  # noqa: E402
 
 import rqueue  # noqa: E402
-from rqueue import task  # noqa: E402
+from rqueue import chain, chord, task  # noqa: E402
 from rqueue.client.default_queues import disconnect  # noqa: E402
 from rqueue.contrib.django.outbox import run_once  # noqa: E402
 from rqueue.contrib.django.outbox.jobs import database  # noqa: E402
@@ -109,6 +111,33 @@ def enqueues_of_djangos_tasks() -> None:
     assert result.enqueued_at is not None and waiting() == [9]
 
 
+def workflows() -> None:
+    last = ship.options(queue="flows")
+    flow = chord([last.s(1), last.s(2)], last.si(3))
+    apart = chain(ship.s(1), last.si(2))
+    with transaction.atomic():
+        handle = flow.enqueue(id="w")
+        assert "several queues" in refused(ConfigError, apart.enqueue)
+    assert handle.ids == ["w", "w.0", "w.1"]
+
+    class Orders(TestCase):
+        def runTest(self) -> None:
+            apart.enqueue()
+            with transaction.atomic():
+                assert "several queues" in refused(ConfigError, apart.enqueue)
+
+    result = unittest.TestSuite([Orders()]).run(unittest.TestResult())
+    assert result.wasSuccessful(), result.errors + result.failures
+    assert command("status") == ("flows: 3 jobs to be sent\n", 0)
+    assert command("relay", "--once") == ("3 jobs moved\n", 0)
+    flows, seen = rqueue.queue("flows"), []
+    with flows.consumer(jobs=100) as consumer:
+        while jobs := consumer.pull():
+            seen.append([flows.envelope(job).args[0] for job in jobs])
+            consumer.settle(ack=jobs)
+    assert seen == [[1, 2], [3]]
+
+
 def refusals() -> None:
     rqueue.queue("orders").configure(kind="last_value")
     with transaction.atomic():
@@ -166,6 +195,7 @@ call_command("makemigrations", "--check", verbosity=0)
 call_command("check")
 enqueues()
 enqueues_of_djangos_tasks()
+workflows()
 refusals()
 effects()
 bells()

@@ -12,6 +12,7 @@ from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.task import Task
 from rqueue.tasks.unique import Unique
+from rqueue.tasks.workflow import Workflow, chain, chord
 
 
 @pytest.fixture
@@ -222,3 +223,77 @@ def test_a_unique_job_is_answered_by_the_commit(django: Any, record: Any, waitin
     refuses = record.options(unique=Unique(on_conflict="raise"))
     with django.transaction.atomic(), pytest.raises(ConfigError, match="on_commit=False"):
         refuses.enqueue(3)
+
+
+@pytest.fixture
+def flow(django: Any) -> Workflow[Any]:
+    """Two calls, and one that gets their results, of which one may be in another queue."""
+    registry = Registry()
+
+    @task(queue=django.queue.name, registry=registry)
+    def part(number: int) -> int:
+        return number
+
+    @task(queue=django.queue.name, registry=registry)
+    def whole(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    return chord([part.s(1), part.options(queue=f"{django.queue.name}-2").s(2)], whole.s())
+
+
+@pytest.fixture
+def there(django: Any) -> Callable[[], dict[str, int]]:
+    """How many jobs each queue has."""
+
+    def there() -> dict[str, int]:
+        found = {}
+        for end in ("", "-2"):
+            counts = django.queue.at(f"{django.queue.name}{end}").counts()
+            found[end] = counts.ready + counts.more.get("deferred", 0)
+        return {end: count for end, count in found.items() if count}
+
+    return there
+
+
+def test_a_workflow_waits_for_the_commit(django: Any, flow: Any, record: Any, there: Any) -> None:
+    with django.transaction.atomic():
+        record.enqueue(1)
+        handle = flow.enqueue()
+        record.enqueue(2)
+        assert there() == {}
+        with pytest.raises(LifecycleError, match="not sent yet"):
+            handle.result(0)
+    assert there() == {"": 4, "-2": 1}
+    assert [str(job.state()) for job in handle.jobs] == ["deferred"]
+    assert handle.cancel() == 3
+    with pytest.raises(Refused), django.transaction.atomic():
+        flow.enqueue()
+        raise Refused
+    assert there() == {"": 2}
+    assert flow.enqueue().jobs and there() == {"": 4, "-2": 1}, "without a transaction, at once"
+
+
+def test_a_workflow_is_checked_at_the_call_and_dropped_before_the_commit(
+    django: Any, flow: Any, there: Any
+) -> None:
+    with django.transaction.atomic():
+        handle = flow.enqueue(id="w")
+        assert (handle.id, handle.cancel(), handle.cancel()) == ("w", 3, 0)
+        with pytest.raises(NotEncodable):
+            chain(flow.callback.task.s([object()])).enqueue()
+    assert there() == {}
+
+
+def test_a_workflow_of_asyncio_inside_of_a_transaction(django: Any, flow: Any, there: Any) -> None:
+    from asgiref.sync import async_to_sync
+
+    async def place() -> Any:
+        return await flow.aenqueue()
+
+    with django.transaction.atomic():
+        handle = async_to_sync(place)()
+        assert there() == {}
+        with pytest.raises(LifecycleError, match="not sent yet"):
+            asyncio.run(handle.result(0))
+    assert there() == {"": 2, "-2": 1}
+    assert asyncio.run(place()).ids and there() == {"": 4, "-2": 2}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -10,13 +10,23 @@ from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.errors import NotConfirmed, RQueueError, ServerError
 from rqueue.model.ids import check_id, new_id
-from rqueue.protocol.workflow_packing import packed_spread, packed_steps
+from rqueue.protocol.job_packer import Batch
+from rqueue.protocol.workflow_packing import packed_spread, packed_steps, signed
 from rqueue.tasks.other_words import WORKFLOW_HANDLE_WORDS, other_attribute
 from rqueue.tasks.workflow import Workflow
 
-__all__ = ["AsyncWorkflowHandle", "enqueue_workflow"]
+__all__ = [
+    "AsyncWorkflowHandle",
+    "Batches",
+    "enqueue_workflow",
+    "packed_workflow",
+    "store_workflow",
+    "workflow_handle",
+]
 
 R = TypeVar("R")
+Batches = Sequence[tuple[str, Batch]]
+"""Jobs of a workflow for one step each, with the queues that they are for."""
 
 
 class AsyncWorkflowHandle(Generic[R]):
@@ -81,18 +91,41 @@ async def enqueue_workflow(
     """See `AsyncQueue.enqueue_workflow`."""
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
+    batches = packed_workflow(queue, workflow, root, spread)
+    await store_workflow(queue, root, batches)
+    return workflow_handle(queue, root, workflow, batches)
+
+
+def packed_workflow(
+    queue: AsyncEnqueuing, workflow: Workflow[Any], root: str, spread: bool
+) -> Batches:
+    """The jobs of a workflow, not signed yet, in the order in which they are to be stored: batches
+    of one step each, and their queues. Raises BadArguments, ConfigError and NotEncodable."""
     if spread:
-        batches = list(
-            packed_spread(lambda name: queue.at(name)._packer, workflow.steps(root, spread=True))
-        )
-    else:
-        whole = packed_steps(queue._packer, workflow.steps(root))
-        batches = [(queue.name, batch) for batch in whole]
+        steps = workflow.steps(root, spread=True)
+        return list(packed_spread(lambda name: queue.at(name)._packer, steps))
+    return [(queue.name, batch) for batch in packed_steps(queue._packer, workflow.steps(root))]
+
+
+def workflow_handle(
+    queue: AsyncEnqueuing, root: str, workflow: Workflow[R], batches: Batches
+) -> AsyncWorkflowHandle[R]:
+    """The handle of a workflow of these jobs."""
+    ids = [put.id for _, batch in batches for put, _ in batch.jobs]
+    queues = {
+        put.id: name for name, batch in batches if name != queue.name for put, _ in batch.jobs
+    }
+    return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root), queues)
+
+
+async def store_workflow(queue: AsyncEnqueuing, root: str, batches: Batches) -> None:
+    """Sign them, and store them. Raises WorkflowEnded and the server errors; what was stored before
+    a refusal is cancelled."""
     stored: list[tuple[AsyncEnqueuing, str]] = []
     try:
         for name, batch in batches:
             target = queue.at(name)
-            answer = await target._enqueued(batch.call(target.keys), None)
+            answer = await target._enqueued(signed(target._packer, batch).call(target.keys), None)
             its, known = [put.id for put, _ in batch.jobs], {*answer.known}
             stored += [(target, id_) for place, id_ in enumerate(its) if place not in known]
             target._require_confirmed(answer.unconfirmed, its)
@@ -104,11 +137,6 @@ async def enqueue_workflow(
     except RQueueError as error:
         await _withdraw(stored, error)
         raise
-    ids = [put.id for _, batch in batches for put, _ in batch.jobs]
-    queues = {
-        put.id: name for name, batch in batches if name != queue.name for put, _ in batch.jobs
-    }
-    return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root), queues)
 
 
 async def _withdraw(stored: list[tuple[AsyncEnqueuing, str]], error: RQueueError) -> None:

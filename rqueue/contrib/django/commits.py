@@ -8,7 +8,7 @@ step for each queue.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, transaction
@@ -16,14 +16,19 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._async.workflows import AsyncWorkflowHandle
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.workflows import WorkflowHandle
 from rqueue.client.default_queues import aqueue, queue
 from rqueue.client.held_enqueues import HeldEnqueues, require_sent
+from rqueue.client.held_workflows import HeldWorkflow
 from rqueue.contrib.django.conf import conf
+from rqueue.errors import ConfigError
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.workflow import Workflow
 
 __all__ = [
     "AsyncCommitQueue",
@@ -35,6 +40,8 @@ __all__ = [
     "write_to_outbox",
 ]
 
+R = TypeVar("R")
+
 
 class CommitSends:
     """What is enqueued when a transaction, or the savepoint in which it was added, is committed."""
@@ -42,13 +49,19 @@ class CommitSends:
     def __init__(self, savepoints: tuple[Any, ...]) -> None:
         self.savepoints = savepoints
         self.sent = False
-        self._held: list[HeldEnqueues] = []
+        self._held: list[HeldEnqueues | HeldWorkflow[Any]] = []
 
     def into(self, target: Queue) -> HeldEnqueues:
         """Where the next job goes that is enqueued in `target`."""
-        if not self._held or self._held[-1].queue is not target:
-            self._held.append(HeldEnqueues(target))
-        return self._held[-1]
+        last = self._held[-1] if self._held else None
+        if not isinstance(last, HeldEnqueues) or last.queue is not target:
+            last = HeldEnqueues(target)
+            self._held.append(last)
+        return last
+
+    def add(self, workflow: HeldWorkflow[Any]) -> None:
+        """The workflow goes behind what is here."""
+        self._held.append(workflow)
 
     def __call__(self) -> None:
         """Send them, in order. One queue that fails keeps the others from nothing; its error, the
@@ -115,6 +128,34 @@ def write_to_outbox(request: JobRequest, goes_to: Queue, alias: str) -> JobHandl
     return write(request, goes_to, alias)
 
 
+def write_workflow_to_outbox(
+    workflow: Workflow[R], goes_to: Queue, id: str | None, alias: str
+) -> WorkflowHandle[R]:
+    """Write all jobs of a workflow into a transaction. Raises what `Queue.enqueue_workflow` raises
+    of its calls."""
+    from rqueue.contrib.django.outbox.jobs import write_workflow  # late, as above
+
+    return write_workflow(workflow, goes_to, id, alias)
+
+
+def _options_of(workflow: Workflow[Any], spread: bool) -> Options:
+    """Those of its last call, which say what it waits for. Raises ConfigError where it would go
+    into an outbox and is of several queues: these get what is theirs one by one, and what is waited
+    for might end before that is known which waits. In a TestCase too, inside of the transaction
+    that is the test's own."""
+    options = workflow.ends()[0].task.defaults
+    alias = waits_for(options)
+    if spread and alias and conf().outbox:
+        blocks = transaction.get_connection(alias).atomic_blocks
+        if blocks and not getattr(blocks[-1], "_from_testcase", False):
+            raise ConfigError(
+                "outbox",
+                "a workflow of several queues is not written into a transaction: enqueue a job"
+                " there that enqueues the workflow",
+            )
+    return options
+
+
 def _of_a_test_case(connection: BaseDatabaseWrapper) -> bool:
     """Whether a TestCase has wrapped the test in a transaction: nothing is committed in it, and who
     captures callbacks is to find one for each enqueue."""
@@ -136,6 +177,20 @@ class CommitQueue:
         if sends is None:
             return goes_to.enqueue_request(request)
         return sends.into(goes_to).add(request)
+
+    def enqueue_workflow(
+        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+    ) -> WorkflowHandle[R]:
+        """Store the jobs of a workflow, or hold them until the transaction is committed."""
+        goes_to, options = queue(self.target), _options_of(workflow, spread)
+        if alias := outbox_for(options):
+            return write_workflow_to_outbox(workflow, goes_to, id, alias)
+        sends = sends_on_commit(options)
+        if sends is None:
+            return goes_to.enqueue_workflow(workflow, id=id, spread=spread)
+        held = HeldWorkflow(goes_to, workflow, id, spread=spread)
+        sends.add(held)
+        return held.handle
 
 
 class AsyncHeldHandle(AsyncJobHandle[Any]):
@@ -176,6 +231,29 @@ class AsyncCommitQueue:
         if await sync_to_async(hold, thread_sensitive=True)():
             return handle
         return await goes_to.enqueue_request(request)
+
+    async def enqueue_workflow(
+        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+    ) -> AsyncWorkflowHandle[R]:
+        """Store the jobs of a workflow, or hold them until the transaction is committed."""
+        goes_to = aqueue(self.target)
+
+        def hold() -> AsyncWorkflowHandle[R] | None:
+            its, options = queue(goes_to.name), _options_of(workflow, spread)
+            if alias := outbox_for(options):
+                made = write_workflow_to_outbox(workflow, its, id, alias)
+                return AsyncWorkflowHandle(goes_to, made.id, made.ids, made._ends, made.queues)
+            sends = sends_on_commit(options)
+            if sends is None:
+                return None
+            held = HeldWorkflow(its, workflow, id, spread=spread)
+            sends.add(held)
+            return held.handle_for(goes_to)
+
+        handle = await sync_to_async(hold, thread_sensitive=True)()
+        if handle is not None:
+            return handle
+        return await goes_to.enqueue_workflow(workflow, id=id, spread=spread)
 
 
 def install() -> None:

@@ -6,6 +6,8 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol import repeats
+from rqueue.protocol.slots import Redirection, SlotWait
 from tests.support.proxy import Proxy
 
 
@@ -26,6 +28,18 @@ def consumer(queue: Queue) -> Iterator[Consumer]:
 def putter(queue: Queue) -> Iterator[BackgroundPuts]:
     with queue.putter() as putter:
         yield putter
+
+
+@pytest.fixture
+def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are repeated as often as ever, with hardly a pause in between."""
+    pause = SlotWait.pause
+
+    def at_once(wait: SlotWait, found: Redirection) -> float | None:
+        return None if pause(wait, found) is None else 0.0
+
+    monkeypatch.setattr(SlotWait, "pause", at_once)
+    monkeypatch.setattr(repeats, "LONGEST_PAUSE_S", 0.001)
 
 
 @pytest.fixture

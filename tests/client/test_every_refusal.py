@@ -22,7 +22,6 @@ from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
 from rqueue.inspector.doctor.doctor import Doctor
-from rqueue.protocol import repeats
 from rqueue.protocol.job_packer import Call
 from tests.client.every_call import (
     CONSUMER,
@@ -35,6 +34,8 @@ from tests.client.every_call import (
     REPLIES,
 )
 from tests.support.stub_server import StubServer
+
+pytestmark = pytest.mark.usefixtures("no_long_pauses")
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,6 @@ def test_every_public_call_is_tried_here(kind: type, tried: dict[str, object]) -
         name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))
     }
     assert public == set(tried) | QUIET[kind]
-
-
-@pytest.fixture(autouse=True)
-def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "LONGEST_PAUSE_S", 0.001)
 
 
 @pytest.fixture(params=REPLIES)

@@ -17,6 +17,8 @@ from tests.client.every_call import (
 )
 from tests.support.stub_server import StubServer
 
+pytestmark = pytest.mark.usefixtures("no_long_pauses")
+
 # -- an answer that was lost stays lost ------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@
 
 A test's seconds are those of its process and of all below it: servers, pools, Java. What a program
 spends after its test, because it ends later or is shared, counts for the test that runs then; what
-a program spends that outlives its parent is not seen.
+a program spends that outlives its parent is not seen. Beside them stand the seconds that tests
+took: where these are many more, a test waits, which costs nothing but the end of a run.
 """
 
 from __future__ import annotations
@@ -81,12 +82,15 @@ class Table:
     def __init__(self) -> None:
         self._files: Counter[str] = Counter()
         self._tests: Counter[str] = Counter()
+        self._walls: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = report.nodeid.partition("::")[0]
+        self._walls[file] += report.duration  # type: ignore[assignment]
         for name, value in report.user_properties:
             if name == "cpu_seconds" and report.when == "teardown":
-                self._files[report.nodeid.partition("::")[0]] += value  # type: ignore[assignment]
-                self._tests[report.nodeid.partition("::")[0]] += 1
+                self._files[file] += value  # type: ignore[assignment]
+                self._tests[file] += 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -95,18 +99,25 @@ class Table:
         self._files["(ends of sessions)"] += rest
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        folders: Counter[str] = Counter()
-        tests: Counter[str] = Counter()
-        for file, spent in self._files.items():
-            folder = "/".join(file.split("/")[:2])
-            folders[folder] += spent  # type: ignore[assignment]
-            tests[folder] += self._tests[file]
-        terminalreporter.section("CPU seconds")
-        for found, number in ((folders, tests), (self._files, self._tests)):
-            for name, spent in found.most_common(FILES):
-                terminalreporter.write_line(f"{spent:9.1f} s {number[name]:6} {name}")
-            total = f"{sum(found.values()):9.1f} s {sum(number.values()):6} in all"
-            terminalreporter.write_line(f"{total}\n")
+        terminalreporter.section("CPU seconds, seconds, tests")
+        for depth in (2, 9):  # folders, then files
+            found, walls, tests = (
+                _by_folder(counted, depth) for counted in (self._files, self._walls, self._tests)
+            )
+            for name, spent in [*found.most_common(FILES), ("in all", sum(found.values()))]:
+                wall, number = (
+                    sum(one.values()) if name == "in all" else one[name] for one in (walls, tests)
+                )
+                terminalreporter.write_line(f"{spent:9.1f} {wall:9.1f} {number:6} {name}")
+            terminalreporter.write_line("")
+
+
+def _by_folder(counted: Counter[str], depth: int) -> Counter[str]:
+    """The sums of the first parts of paths."""
+    found: Counter[str] = Counter()
+    for file, number in counted.items():
+        found["/".join(file.split("/")[:depth])] += number
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

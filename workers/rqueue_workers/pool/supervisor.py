@@ -372,7 +372,9 @@ class Supervisor:
         more: it is to ask, learns it, and registers there again."""
         index = self._served.names.index(queue)
         for process in self._processes:
-            if process.serves(index) and process.consumer(index) in consumers:
+            if not process.stays or not process.serves(index):
+                continue
+            if process.consumer(index) in consumers:
                 log.warning(
                     "worker %s is no longer registered in queue %s although it lives (its lease"
                     " ended, or Redis lost its data): it joins again",

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -62,7 +63,7 @@ RULES = [
 def generated() -> dict[Path, str]:
     """The text of each generated file. Raises SystemExit where a rule is not used."""
     used: Counter[str] = Counter()
-    sync: dict[Path, tuple[Path, str]] = {}
+    files: dict[Path, str] = {}
     for source_folder, target_folder in FOLDERS.items():
         for source in sorted((ROOT / source_folder).glob("*.py")):
             if source.name in BY_HAND:
@@ -71,24 +72,26 @@ def generated() -> dict[Path, str]:
             for pattern, replacement in RULES:
                 text, count = re.subn(pattern, replacement, text)
                 used[pattern] += count
-            sync[ROOT / target_folder / source.name] = (source.relative_to(ROOT), text)
+            warning = WARNING.format(source=source.relative_to(ROOT))
+            files[ROOT / target_folder / source.name] = warning + text
     if unused := [pattern for pattern, _ in RULES if not used[pattern]]:
         raise SystemExit(f"unasync: rules that nothing uses: {unused}")
-    return {
-        target: formatted(WARNING.format(source=source) + text, source.name)
-        for target, (source, text) in sync.items()
-    }
+    return formatted(files)
 
 
-def formatted(text: str, name: str) -> str:
-    """As `make format` would have it: names in order, lines joined that fit now."""
+def formatted(files: dict[Path, str]) -> dict[Path, str]:
+    """As `make format` would have them: names in order, lines joined that fit now."""
     ruff = [sys.executable, "-m", "ruff"]
-    for step in (["check", "--select", "I,F401,RUF022", "--fix-only", "-q"], ["format"]):
-        command = [*ruff, *step, "--stdin-filename", f"rqueue/{name}", "-"]
-        text = subprocess.run(
-            command, input=text, capture_output=True, text=True, check=True, cwd=ROOT
-        ).stdout
-    return text
+    settings = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
+    with TemporaryDirectory() as folder:
+        copies = {path: Path(folder, path.relative_to(ROOT)) for path in files}
+        for path, copy in copies.items():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(files[path], encoding="utf-8")
+        for step in (["check", "--select", "I,F401,RUF022", "--fix-only"], ["format"]):
+            command = [*ruff, *step, "-q", *settings, folder]
+            subprocess.run(command, capture_output=True, check=True, cwd=ROOT)
+        return {path: copy.read_text(encoding="utf-8") for path, copy in copies.items()}
 
 
 def out_of_date() -> list[str]:

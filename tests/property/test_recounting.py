@@ -52,7 +52,7 @@ class Recounted(Combined):
 def some_at_a_time(folder: Path) -> None:
     """A step looks at one or two sizes, in any queue."""
     frozen(folder)
-    changed(folder, RECOUNT, "RECOUNT_SOME = 100000, '1000'", "RECOUNT_SOME = 0, '1'")
+    changed(folder, RECOUNT, "RECOUNT_SOME = 100000, '500'", "RECOUNT_SOME = 0, '1'")
 
 
 def course(client: redis.Redis, name: str, kind: Kind, seed: int) -> int:

@@ -2,7 +2,7 @@
 --- @include "size/again"
 
 --- Sizes that one step adds up at the most. Where there are more, a step looks at about so many of them.
-local RECOUNT_MOST, RECOUNT_SOME = 100000, '1000'
+local RECOUNT_MOST, RECOUNT_SOME = 100000, '500'
 
 --- In one step. Answers 1 where the sum was another one.
 local function size_recount_all(base)

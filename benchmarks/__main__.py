@@ -40,6 +40,7 @@ ORDER = (
         "limits",
         "rates",
         "shares",
+        "sharded",
         "selectors",
         "workflows",
         "waiting",

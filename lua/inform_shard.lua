@@ -6,10 +6,12 @@
 ---   "shut": so it does, and it takes nothing more | "wait": it delivers nothing until what stands before the fences of
 ---   other shards is gone; sources: their numbers, a space between them
 --- REPLY: {now, word, 1 if something stands before its fence, else 0, 1 if it has no job, else 0, fences that it waits
----   for}; word: new, known, or old: it knows a later version, and nothing was changed
+---   for, 1 if it may know ids of jobs from before keys left it, else 0}; word: new, known, or old: it knows a later
+---   version, and nothing was changed
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/joined"
 --- @include "queue/sound"
+--- @include "fence/ids"
 
 local meta = KEYS[1]
 local of = ARGV[1]
@@ -36,4 +38,5 @@ schema_stamp(meta)
 local now_ = redis.call('HMGET', meta, 'fence', 'fences', 'marked')
 local empty = redis.call('HLEN', base .. 'jobs') <= (tonumber(now_[3]) or 0)
   and redis.call('EXISTS', base .. 'outgoing') == 0
-return { queue.now, word or 'old', now_[1] and 1 or 0, empty and 1 or 0, now_[2] or '' }
+local ids = fence_ids_known(base, queue)
+return { queue.now, word or 'old', now_[1] and 1 or 0, empty and 1 or 0, now_[2] or '', ids and 1 or 0 }

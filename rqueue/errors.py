@@ -453,8 +453,8 @@ class QueueDamaged(QueueError):
     the queue is repaired (`rqueue doctor --repair`).
 
     `key` names it ("" where it was not found again), `found` and `expected` say what is there and
-    what belongs there (types as Redis's TYPE says them; "" where it is a value that is wrong).
-    Nothing was changed.
+    what belongs there (types as Redis's TYPE says them; "" where it is a value that is wrong),
+    `problem` what is wrong, in words. Nothing was changed.
     """
 
     def __init__(
@@ -477,6 +477,7 @@ class QueueDamaged(QueueError):
         self.key = key
         self.found = found
         self.expected = expected
+        self.problem = problem
 
 
 class NoConsumer(QueueError):

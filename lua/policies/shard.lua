@@ -2,8 +2,9 @@
 --- knows it itself. Where keys move to another shard it is given a fence: what stands before it goes first, and until all
 --- of that is gone the shard to which they moved waits, paused by its fences. So the order of a key holds through the
 --- move, and no job is moved.
---- HOOKS: addressed, crowded, halted, vacated, informed, lifted
---- META: shard_of, shard_version, shut, fence, fence_by, fence_at, fences, fenced_pause
+--- HOOKS: addressed, crowded, halted, vacated, informed, lifted, aware
+--- META: shard_of, shard_version, shut, fence, fence_by, fence_at, fences, fenced_pause, ids_fence,
+---   ids_gone, ids_tailed
 --- JOB: none
 --- KEYS: none
 --- STORE: list
@@ -23,6 +24,11 @@ local function shard_addressed(base, runs)
     return redis.error_reply('SHARDS ' .. (row[1] or '0') .. ' ' .. (version or '-') .. ' ' .. (row[3] or ''))
   end
   return plain .. rest
+end
+
+--- The version of the table that it goes by.
+local function shard_aware(base)
+  return tonumber(redis.call('HGET', base .. 'meta', 'shard_version')) or 0
 end
 
 --- Whether the end of this step is to look at the fence; an error where a key of another type is in its way.

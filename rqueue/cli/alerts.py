@@ -19,13 +19,15 @@ def alerts(target: Target, /, queue: str, follow: bool, as_json: bool) -> None:
     """Show the alerts of a queue.
 
     There is one where an arrival brings the queue to a number of jobs, and none until it has fallen
-    below: `rqueue configure QUEUE --alert-depth N`. The last 100 are kept.
+    below: `rqueue configure QUEUE --alert-depth N`. The last 100 are kept. Shards of a queue
+    that is spread have alerts of their own: name one to follow them.
 
     \b
     Examples:
       rqueue alerts orders
       rqueue alerts orders --follow --json
     """  # noqa: D301
+    from rqueue.errors import QueueSharded
 
     def show(alert: Alert) -> None:
         if as_json:
@@ -33,11 +35,13 @@ def alerts(target: Target, /, queue: str, follow: bool, as_json: bool) -> None:
         else:
             echo(f"{clock(alert.at_ms)}  {alert.depth} jobs  threshold {alert.threshold}")
 
-    with target.queue(queue) as (client, inspector):
+    with target.queues(queue) as (clients, inspector):
+        if follow and len(clients.clients) > 1:
+            raise QueueSharded(queue)
         last = "0"
         for alert in inspector.alerts(queue):
             show(alert)
             last = alert.id
         if follow:
-            for alert in client.alerts(after=last):
+            for alert in clients.clients[0].alerts(after=last):
                 show(alert)

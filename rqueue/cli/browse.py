@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from heapq import merge
 from typing import Literal
 
 import click
@@ -45,7 +48,9 @@ def browse(
 
     A browser: it takes nothing, counts no delivery, and is shown each job once, in order. With
     --follow it waits for what comes next, without asking again and again. A job that a worker takes
-    at once never waits, and is not shown. With --json a line per job.
+    at once never waits, and is not shown. With --json a line per job. Of a queue that is spread
+    over shards the jobs of all are shown, by priority and by when they were enqueued; to follow,
+    name a shard.
 
     \b
     Examples:
@@ -54,28 +59,44 @@ def browse(
       rqueue browse default -f --task app.tasks.send --json
     """  # noqa: D301
     from rqueue.cli.documents import job_document
+
+    shown = 0
+    with _waiting(target, queue, follow, start) as jobs:
+        if not as_json:
+            echo(HEAD, bold=True)
+        for info in jobs:
+            if task and info.task != task:
+                continue
+            shown += 1
+            if as_json:
+                print_line(job_document(info))
+            else:
+                echo(_text(info))
+            if shown == limit:
+                return
+
+
+@contextmanager
+def _waiting(target: Target, queue: str, follow: bool, start: str) -> Iterator[Iterator[JobInfo]]:
+    """Jobs that wait; of a queue that is spread those of all shards. Raises UnknownQueue, and
+    QueueSharded where one that is spread is to be followed."""
+    from rqueue.errors import QueueSharded
     from rqueue.inspector.jobs import job_info
     from rqueue.model.job import JobState
 
-    shown = 0
-    with target.queue(queue) as (client, inspector):
-        inspector.require_queue(queue)
+    with target.queues(queue) as (clients, inspector):
+        if len(clients.clients) > 1:
+            if follow or start == "tail":
+                raise QueueSharded(queue)
+            shards = [inspector.all_jobs(client.name) for client in clients.clients]
+            yield merge(*shards, key=lambda job: (-job.level, job.enqueued_ms))
+            return
         begin: Literal["head", "tail"] = "tail" if start == "tail" else "head"
-        browser = client.consumer(mode="browse", jobs=WINDOW, start=begin, auto_close=not follow)
-        if not as_json:
-            echo(HEAD, bold=True)
-        with browser:
-            for job in browser:
-                info = job_info(queue, JobState.READY, job)
-                if task and info.task != task:
-                    continue
-                shown += 1
-                if as_json:
-                    print_line(job_document(info))
-                else:
-                    echo(_text(info))
-                if shown == limit:
-                    return
+        (client,) = clients.clients
+        with client.consumer(
+            mode="browse", jobs=WINDOW, start=begin, auto_close=not follow
+        ) as browser:
+            yield (job_info(client.name, JobState.READY, job) for job in browser)
 
 
 def _text(job: JobInfo) -> str:

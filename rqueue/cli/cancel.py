@@ -109,7 +109,7 @@ def cancel(
                 answers.append((job, _stop(inspector, job, kill=kill, timeout=timeout)))
                 continue
             call = commands.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
-            answers.append((job, execute(inspector.redis, call, queue=job.queue)))
+            answers.append((job, execute(inspector.client_of(job.queue), call, queue=job.queue)))
     cancelled = CANCELLED_FROM | {"requested", "delivered", "stopped"}
     if as_json:
         print_json(
@@ -143,7 +143,7 @@ def _stop(inspector: Inspector, job: JobInfo, *, kill: bool, timeout: float) -> 
     from rqueue.model.cancellation import Cancellation
 
     namespace = inspector.keys(job.queue).namespace
-    with Queue(job.queue, redis=inspector.redis, namespace=namespace) as queue:
+    with Queue(job.queue, redis=inspector.client_of(job.queue), namespace=namespace) as queue:
         end = queue.cancel(job.id, running=True, kill=kill, timeout=timeout)
     if end is Cancellation.NONE:
         return "dead" if job.state is JobState.DEAD else "ended"

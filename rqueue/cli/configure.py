@@ -290,12 +290,10 @@ def configure(
         "alert_depth": alert_depth,
     }
     nothing = all(one is None for one in given.values())
-    with target.queue(queue) as (client, inspector):
-        if nothing:
-            inspector.require_queue(queue)
-        else:
-            client.configure(**given)
-        info = inspector.queue(queue)
+    with target.queues(queue, new=not nothing) as (clients, inspector):
+        if not nothing:
+            clients.each(lambda one: one.configure(**given))
+        info = inspector.survey(queue).whole
     settings, targets = info.settings, info.targets
     if as_json:
         print_json({"queue": queue, **settings, **targets})

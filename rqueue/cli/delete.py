@@ -35,14 +35,15 @@ def delete(
 
     Its options, records and history go with it. A queue with jobs or consumers, or one that
     another queue's dead letters go to, is not deleted unless asked for. One that was interrupted
-    goes on with the next call.
+    goes on with the next call. Of a queue that is spread all shards are deleted, and the
+    table.
 
     \b
     Examples:
       rqueue delete old
       rqueue delete old --jobs-to new --consumers --yes
     """  # noqa: D301
-    with target.queue(queue) as (there, inspector):
+    with target.queues(queue) as (clients, inspector):
         info = inspector.queue(queue)
         count = info.waiting + info.held + info.dead + info.outgoing
         here = sum(info.consumers.values())
@@ -50,7 +51,7 @@ def delete(
         if not dry_run:
             has = f"{many(count, 'job')} and {many(here, 'consumer')}"
             confirm(f"Delete queue '{queue}', with {has}?", yes)
-            done = there.delete(jobs=jobs, consumers=consumers, jobs_to=jobs_to)
+            done = clients.delete(inspector, jobs=jobs, consumers=consumers, jobs_to=jobs_to)
     if as_json:
         found = {"jobs": count, "consumers": here} if dry_run else {"jobs": done}
         print_json({"queue": queue, **found, "dry_run": dry_run})

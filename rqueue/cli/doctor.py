@@ -35,6 +35,8 @@ def doctor(
     are exact, ended jobs are not alive; and the server's version, memory, eviction and persistence.
     A problem is looked at twice more before it is reported.
 
+    Of a queue that is spread over shards it checks its table, each shard and the servers of all.
+
     Of a Redis Cluster every master is looked at; its state, slots that nobody serves or whose move
     was left half done, masters without replicas, and cluster-require-full-coverage. A node that
     cannot be asked is a problem, and the queues of the others are checked.
@@ -56,7 +58,9 @@ def doctor(
     with target.inspector(replica=True) as inspector:
         physician = inspector.doctor()
         found = physician.check_server()
-        places = dict.fromkeys(queues, "") or inspector.find_queues().nodes
+        named = dict.fromkeys(queues, "") or inspector.find_queues().nodes
+        found += physician.check_places(list(named))
+        places = physician.with_shards(named)
         names = list(places)
         for name, node in places.items():
             found += physician.check_queue_at(name, node)
@@ -68,8 +72,7 @@ def doctor(
             confirm(f"Repair {many(len(remedies), 'finding')}?", yes)
             left = [finding for finding in found if finding.invariant == "server"]
             for name in names:
-                left += physician.heal(name, repaired.append)
-                left += physician.check_service(name)
+                left += physician.heal_at(name, places[name], repaired.append)
             found = left
     problems = [finding for finding in found if finding.severity == "problem"]
     if as_json:

@@ -96,11 +96,12 @@ def enqueue(
     positional = [value_of(arg, text) for arg in args]
     named = {name: value_of(value, text) for name, value in pairs(kwargs, "--kwarg")}
     seconds = None if wait is None else parse_duration(wait, "wait")
-    with target.queue(queue) as (client, inspector):
+    with target.by_name(queue) as (client, inspector):
         handle = client.send(task, positional, named, chosen)
         if (handle.created or handle.conflict) and not inspector.queue(queue).acquiring:
             say(f"no worker serves queue '{queue}' now, so the job waits; -q names another queue")
-        document: dict[str, Any] = {"id": handle.id, "queue": queue, "created": handle.created}
+        document: dict[str, Any] = {"id": handle.id, "queue": handle.queue}
+        document["created"] = handle.created
         if handle.conflict:
             document["conflict"] = handle.conflict
         code = OK

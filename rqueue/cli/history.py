@@ -82,7 +82,7 @@ def history(
     waited and ran, and the error. A job that failed for good is 'dead', whichever way it failed;
     'rqueue dead list' says whether its attempts were exhausted or it was given up. With --json a
     line per row, with all columns. How far it goes back is the queue's setting (200,000 rows unless
-    set).
+    set). Of a queue that is spread over shards it shows the rows of all, by when they were written.
 
     \b
     Examples:
@@ -92,6 +92,7 @@ def history(
     """  # noqa: D301
     from rqueue.cli.dead import moment
     from rqueue.cli.documents import row_document
+    from rqueue.inspector.history import seen_in
 
     label_name, equals, label_value = label.partition("=")
     if label and not equals:
@@ -119,13 +120,13 @@ def history(
     line = as_line if as_json else as_text
     start = None if since is None else str(moment(since, "since"))
     with target.inspector() as inspector:
-        keys = inspector.require_queue(queue)
+        names = [part.name for part in inspector.parts(queue)]
         if not as_json:
             echo(HEAD, bold=True)
-        after = "$"
         if start is not None:
+            after = dict.fromkeys(names, start)
             for row in inspector.history(queue, start):
-                after = row["entry"]
+                after = seen_in(row, after)
                 show([row], line)
         elif task or outcome or job or label:
             # the last N of those that fit: looked for from the end, far enough
@@ -136,7 +137,7 @@ def history(
             rows, after = inspector.last_rows(queue, last)
             show(rows, line)
         if follow:
-            for batch in inspector.follow_history(keys.queue, after):
+            for batch in inspector.follow_history(queue, after):
                 show(batch, line)
 
 

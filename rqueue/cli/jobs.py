@@ -64,13 +64,12 @@ def jobs(
     from rqueue.cli.documents import job_document
 
     with target.inspector() as inspector:
-        keys = inspector.require_queue(queue)
         if every and as_json:
             for job in inspector.all_jobs(queue, state):
                 print_line(job_document(job))
             return
         while True:
-            page = inspector.jobs(keys.queue, state, after, limit)
+            page = inspector.jobs(queue, state, after, limit)
             if as_json:
                 print_json(
                     {"jobs": [job_document(job) for job in page.jobs], "next": page.next or None}

@@ -38,7 +38,9 @@ def log(target: Target, /, id: str, queue: str | None, follow: bool, as_json: bo
         from rqueue.client._sync.queue import Queue
 
         found = inspector.job(id, queue).job
-        client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
+        client = Queue(
+            found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
+        )
         for update in client.job(id).watch():
             for line in update.lines:
                 _print(line, as_json)

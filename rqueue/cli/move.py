@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,10 @@ from rqueue.cli.output import json_option, yes_option
 from rqueue.cli.selection import Selection, selected, selection_options, tell
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
+
+if TYPE_CHECKING:
+    from rqueue.client._sync.queue import Queue
+    from rqueue.model.job_count import JobCount
 
 
 def _carrying(word: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -112,15 +116,20 @@ def _carry(
 ) -> int:
     from rqueue.model.job_filter import JobFilter
 
-    with target.queue(source) as (client, inspector):
-        inspector.require_queue(source)
+    def named(one: Queue) -> JobCount:
+        go = one.move if word == "moved" else one.copy
+        return go(destination, *which.ids, dead=dead)
+
+    def fitting(one: Queue, most: int | None) -> JobCount:
+        go = one.move_all if word == "moved" else one.copy_all
+        return go(destination, these, limit=most, dead=dead)
+
+    these = JobFilter(task=which.task, labels=which.labels)
+    with target.queues(source) as (clients, _):
         if which.ids:
-            named = client.move if word == "moved" else client.copy
-            count = named(destination, *which.ids, dead=dead)
+            count = clients.named(which.ids, named)
         else:
-            fitting = client.move_all if word == "moved" else client.copy_all
-            these = JobFilter(task=which.task, labels=which.labels)
-            count = fitting(destination, these, limit=which.limit, dead=dead)
+            count = clients.fitting(which.limit, fitting)
     said = f"{many(count, 'job')} of queue '{source}' {word} into queue '{destination}'"
     facts = {"queue": source, "target": destination}
     return tell(count, word, which, said, facts, as_json)

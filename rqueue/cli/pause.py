@@ -23,9 +23,8 @@ def pause(target: Target, /, queue: str, as_json: bool) -> None:
     Example:
       rqueue pause mail
     """  # noqa: D301
-    with target.queue(queue) as (client, inspector):
-        inspector.require_queue(queue)
-        changed = any([one.pause() for one in target.shards(client)])
+    with target.queues(queue) as (clients, _):
+        changed = any(clients.each(lambda one: one.pause()))
     _say(queue, "paused", changed, as_json)
 
 
@@ -43,9 +42,8 @@ def resume(target: Target, /, queue: str, as_json: bool) -> None:
     Example:
       rqueue resume mail
     """  # noqa: D301
-    with target.queue(queue) as (client, inspector):
-        inspector.require_queue(queue)
-        changed = any([one.resume() for one in target.shards(client)])
+    with target.queues(queue) as (clients, _):
+        changed = any(clients.each(lambda one: one.resume()))
     _say(queue, "running", changed, as_json)
 
 

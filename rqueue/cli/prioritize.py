@@ -47,12 +47,13 @@ def prioritize(
     """  # noqa: D301
     if front == (priority is not None):
         raise click.UsageError("say where to: --front or --priority N")
-    with target.queue(queue) as (client, inspector):
-        inspector.require_queue(queue)
+    with target.queues(queue) as (clients, _):
         if priority is None:
-            count = client.move_to_front(*ids)
+            count = sum(clients.each(lambda one: one.move_to_front(*ids)))
         else:
-            count = sum([client.set_priority(id_, priority) for id_ in ids])
+            count = sum(
+                clients.each(lambda one: sum([one.set_priority(id_, priority) for id_ in ids]))
+            )
     if as_json:
         print_json({"queue": queue, "moved": count, "left": len(ids) - count})
     else:

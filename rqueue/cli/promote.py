@@ -49,13 +49,12 @@ def promote(
     fitting = bool(every or task or labels)
     if fitting == bool(ids):
         raise click.UsageError("name jobs, or say which: --all, --task, --label")
-    with target.queue(queue) as (client, inspector):
-        inspector.require_queue(queue)
+    with target.queues(queue) as (clients, _):
         if ids:
-            count = client.promote(*ids)
+            count = sum(clients.each(lambda one: one.promote(*ids)))
         else:
             which = JobFilter(task=task or "", labels=dict(pairs(labels, "--label")))
-            count = client.promote_all(which)
+            count = sum(clients.each(lambda one: one.promote_all(which)))
     if as_json:
         print_json({"queue": queue, "promoted": count})
     else:

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rqueue.cli.configure import setting_in_words
-from rqueue.cli.exit_codes import OK
 from rqueue.cli.output import Column, age, json_option, print_facts, print_json, print_table, span
-from rqueue.cli.target import Target, connection_options, pass_target, say_missing
+from rqueue.cli.stats import named_queues
+from rqueue.cli.target import (
+    Target,
+    connection_options,
+    pass_target,
+    say_missing,
+    say_without,
+)
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
+    from rqueue.errors import ServerError
     from rqueue.inspector import FoundQueues, QueueInfo
     from rqueue.inspector.queues import Bound
 
 
 @click.command()
 @click.argument("name", required=False, metavar="[QUEUE]")
+@click.option("--shards", is_flag=True, help="Also each shard of a queue that is spread.")
 @click.option("--nodes", is_flag=True, help="Also the node of a Redis Cluster that each is on.")
 @json_option
 @connection_options
 @pass_target
-def queues(target: Target, /, name: str | None, nodes: bool, as_json: bool) -> int:
+def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_json: bool) -> int:
     """List the queues, or show one in numbers.
 
     'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
@@ -33,89 +41,107 @@ def queues(target: Target, /, name: str | None, nodes: bool, as_json: bool) -> i
     the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
-    Of a Redis Cluster all nodes are asked; one that cannot be is named, and the exit code is 4.
+    Of a Redis Cluster all nodes are asked, and of a queue that is spread over shards all of these,
+    for their sums; what cannot be asked is named, and the exit code is 4.
 
     \b
     Examples:
       rqueue queues
+      rqueue queues orders --shards
       rqueue queues --nodes
       rqueue queues mail --json
     """  # noqa: D301
-    from rqueue.cli.documents import queue_document
     from rqueue.errors import RedisUnavailable, UnknownQueue
+    from rqueue.inspector import FoundQueues
 
     with target.inspector() as inspector:
-        if name is None:
-            places = inspector.find_queues()
-            missing = dict(places.missing)
-            found: list[QueueInfo] = []
-            for one, node in places.nodes.items():
-                try:
-                    found.append(inspector.queue(one))
-                except UnknownQueue:
-                    continue  # what is left of a deleted one is none
-                except RedisUnavailable as error:
-                    if not node:
-                        raise
+        places = FoundQueues({name: ""}) if name else inspector.find_queues()
+        asked = [name] if name else []
+        names = named_queues(inspector, list(places.nodes), asked, shards)
+        missing = dict(places.missing)
+        without: dict[str, ServerError] = {}
+        found: list[QueueInfo] = []
+        for one in names:
+            node = places.nodes.get(one, "")
+            try:
+                survey = inspector.survey(one)
+            except UnknownQueue:
+                if name == one:
+                    raise
+                continue  # what is left of a deleted one is none
+            except RedisUnavailable as error:
+                if one not in places.nodes:
+                    without[one] = error  # a shard
+                elif node:
                     missing[node] = error  # it went away meanwhile
+                else:
+                    raise
+                continue
+            without |= survey.missing
+            found.append(survey.whole)
+        if name and nodes:
+            places = FoundQueues({one: inspector.node_of(one) for one in names})
+        if name is None or shards:
             if as_json:
                 print_json([_document(info, places, nodes) for info in found])
             else:
-                _print_table(found, places.nodes if nodes else {}, inspector.settings.namespace)
-            return say_missing(missing)
-        info = inspector.queue(name)
-        place = inspector.node_of(name) if nodes else ""
-        if as_json:
-            print_json({**queue_document(info), **({"node": place} if nodes else {})})
-            return OK
-        where = info.consumers
-        print_facts(
-            {
-                "queue": info.name,
-                **({"node": place} if place else {}),
-                "paused": "yes: 'rqueue resume' delivers again" if info.paused else "",
-                "ready": info.ready,
-                **({"of shares that take turns": info.shares} if info.shares else {}),
-                **({"blocked by their groups": info.blocked} if info.blocked else {}),
-                **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
-                **({"limit": _bound_in_words(info.bounded)} if info.bounded else {}),
-                **(
-                    {"ring": f"{info.ring_bytes:,} of {info.settings['ring_bytes']:,} bytes"}
-                    if info.settings.get("ring_bytes")
-                    else {}
-                ),
-                "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
-                "by level": _levels_in_words(info),
-                "scheduled": info.scheduled - info.parked,
-                "next due": age(info.next_due_ms, info.now),
-                "parked": f"{many(info.parked, 'job')} waiting for a worker that knows the task"
-                if info.parked
-                else "",
-                **({"deferred, wait for other jobs": info.deferred} if info.deferred else {}),
-                "unserved": "no worker serves this queue"
-                if info.waiting and not info.acquiring
-                else "",
-                "unheard": "; ".join(f"{n} with {which}" for which, n in info.unheard.items()),
-                "held": info.held,
-                "dead": info.dead,
-                "consumers": f"{sum(where.values())}: {where['interested']} waiting,"
-                f" {where['notified']} notified, {where['not_interested']} busy,"
-                f" {where['browsers']} browsing",
-                "accepted": info.accepted,
-                **info.counters,
-                "history rows": info.history_rows,
-                "settings": ", ".join(
-                    setting_in_words(*one) for one in sorted(info.settings.items())
-                ),
-            }
-        )
-        return OK
+                namespace = inspector.settings.namespace
+                _print_table(found, places.nodes if nodes else {}, namespace)
+        elif as_json:
+            print_json(_document(found[0], places, nodes))
+        else:
+            _print_one(found[0], places.nodes[name] if nodes else "")
+        return max(say_missing(missing), say_without(without))
+
+
+def _print_one(info: QueueInfo, place: str) -> None:
+    where = info.consumers
+    print_facts(
+        {
+            "queue": info.name,
+            **({"node": place} if place else {}),
+            **({"shards": info.shards} if info.shards else {}),
+            **({"waits for the shards": _numbers(info.fences)} if info.fences else {}),
+            "paused": "yes: 'rqueue resume' delivers again" if info.paused else "",
+            "ready": info.ready,
+            **({"of shares that take turns": info.shares} if info.shares else {}),
+            **({"blocked by their groups": info.blocked} if info.blocked else {}),
+            **({"on their way to other queues": info.outgoing} if info.outgoing else {}),
+            **({"limit": _bound_in_words(info.bounded)} if info.bounded else {}),
+            **(
+                {"ring": f"{info.ring_bytes:,} of {info.settings['ring_bytes']:,} bytes"}
+                if info.settings.get("ring_bytes")
+                else {}
+            ),
+            "oldest": span(info.oldest_ms) if info.oldest_enqueued_ms else "",
+            "by level": _levels_in_words(info),
+            "scheduled": info.scheduled - info.parked,
+            "next due": age(info.next_due_ms, info.now),
+            "parked": f"{many(info.parked, 'job')} waiting for a worker that knows the task"
+            if info.parked
+            else "",
+            **({"deferred, wait for other jobs": info.deferred} if info.deferred else {}),
+            "unserved": "no worker serves this queue"
+            if info.waiting and not info.acquiring
+            else "",
+            "unheard": "; ".join(f"{n} with {which}" for which, n in info.unheard.items()),
+            "held": info.held,
+            "dead": info.dead,
+            "consumers": f"{sum(where.values())}: {where['interested']} waiting,"
+            f" {where['notified']} notified, {where['not_interested']} busy,"
+            f" {where['browsers']} browsing",
+            "accepted": info.accepted,
+            **info.counters,
+            "history rows": info.history_rows,
+            "settings": ", ".join(setting_in_words(*one) for one in sorted(info.settings.items())),
+        }
+    )
 
 
 def _document(info: QueueInfo, places: FoundQueues, nodes: bool) -> dict[str, Any]:
     from rqueue.cli.documents import queue_document
 
-    return {**queue_document(info), **({"node": places.nodes[info.name]} if nodes else {})}
+    return {**queue_document(info), **({"node": places.nodes.get(info.name, "")} if nodes else {})}
 
 
 def _print_table(found: list[QueueInfo], nodes: Mapping[str, str], namespace: str) -> None:
@@ -132,7 +158,7 @@ def _print_table(found: list[QueueInfo], nodes: Mapping[str, str], namespace: st
         [
             (
                 info.name,
-                *([nodes[info.name]] if nodes else []),
+                *([nodes.get(info.name, "")] if nodes else []),
                 info.ready,
                 info.scheduled - info.parked,
                 info.parked or "",
@@ -173,6 +199,10 @@ def _bound_in_words(bound: Bound) -> str:
     return ", ".join(said)
 
 
+def _numbers(shards: Sequence[int]) -> str:
+    return ", ".join(map(str, shards))
+
+
 def _remarks(info: QueueInfo) -> str:
     unserved = info.waiting and not info.acquiring
     bound = info.bounded
@@ -183,5 +213,7 @@ def _remarks(info: QueueInfo) -> str:
         "unheard": info.unheard and not unserved,
         f"{many(waiting, 'producer')} waiting": waiting,
         "full": bound and bound.full and not waiting,
+        many(info.shards, "shard"): info.shards,
+        f"waits for {_numbers(info.fences)}": info.fences,
     }
     return ", ".join(word for word, holds in said.items() if holds)

@@ -49,13 +49,14 @@ def reject(
     from rqueue.model.job_filter import JobFilter
 
     which = selected(ids, every, task, labels, limit)
-    with target.queue(queue) as (waiting, inspector):
-        inspector.require_queue(queue)
+    with target.queues(queue) as (clients, _):
         if which.ids:
-            count = waiting.reject(*which.ids, reason=reason)
+            count = clients.named(which.ids, lambda one: one.reject(*which.ids, reason=reason))
         else:
             these = JobFilter(task=which.task, labels=which.labels)
-            count = waiting.reject_all(these, limit=which.limit, reason=reason)
+            count = clients.fitting(
+                which.limit, lambda one, most: one.reject_all(these, limit=most, reason=reason)
+            )
     return _said(queue, "rejected", count, which, as_json)
 
 
@@ -96,15 +97,16 @@ def expire(
     from rqueue.model.job_filter import JobFilter
 
     which = selected(ids, every, task, labels, limit)
-    with target.queue(queue) as (waiting, inspector):
-        inspector.require_queue(queue)
+    with target.queues(queue) as (clients, _):
         what = many(len(which.ids), "job") if which.ids else "the jobs that fit"
         confirm(f"Expire {what} of queue '{queue}'?", yes)
         if which.ids:
-            count = waiting.expire(*which.ids)
+            count = clients.named(which.ids, lambda one: one.expire(*which.ids))
         else:
             these = JobFilter(task=which.task, labels=which.labels)
-            count = waiting.expire_all(these, limit=which.limit)
+            count = clients.fitting(
+                which.limit, lambda one, most: one.expire_all(these, limit=most)
+            )
     return _said(queue, "expired", count, which, as_json)
 
 

@@ -52,7 +52,9 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
         found = inspector.job(id, queue).job
         from rqueue.client._sync.queue import Queue
 
-        client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
+        client = Queue(
+            found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
+        )
         document = {"id": id, "queue": found.queue}
         try:
             value = client.job(id).result(seconds)

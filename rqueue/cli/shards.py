@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rqueue.cli.output import Column, echo, json_option, print_json, print_table
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, pass_target, say_without
 from rqueue.settings import redact
 
 if TYPE_CHECKING:
     from rqueue.client._sync.sharded_queue import ShardedQueue
+    from rqueue.inspector import Inspector
     from rqueue.model.shard_table import ShardTable
-    from rqueue.protocol.commands import Counts
 
 _UNORDERED = click.option(
     "--unordered", is_flag=True, help="Jobs of keys that move wait for nothing."
@@ -32,14 +32,16 @@ def shards() -> None:
 
 
 @contextmanager
-def _sharded(target: Target, queue: str, shards: int | None = None) -> Iterator[ShardedQueue]:
+def _sharded(
+    target: Target, queue: str, shards: int | None = None
+) -> Iterator[tuple[ShardedQueue, Inspector]]:
     from rqueue.client._sync.sharded_queue import ShardedQueue
 
     with target.inspector() as inspector:
         inspector.keys(queue)
         settings = inspector.settings
         with ShardedQueue(queue, redis=inspector.redis, settings=settings, shards=shards) as made:
-            yield made
+            yield made, inspector
 
 
 @shards.command("create")
@@ -58,7 +60,7 @@ def create(target: Target, /, queue: str, count: int, as_json: bool) -> None:
     Example:
       rqueue shards create orders 8
     """  # noqa: D301
-    with _sharded(target, queue, count) as sharded:
+    with _sharded(target, queue, count) as (sharded, _):
         table = sharded.table()
     said = f"queue '{queue}' is spread over {len(table.open)} open shards"
     _say(table, f"{said} (version {table.version})", as_json)
@@ -69,21 +71,30 @@ def create(target: Target, /, queue: str, count: int, as_json: bool) -> None:
 @json_option
 @connection_options
 @pass_target
-def list_(target: Target, /, queue: str, as_json: bool) -> None:
+def list_(target: Target, /, queue: str, as_json: bool) -> int:
     """List a queue's shards.
 
     'waits for' names the shards whose earlier jobs have to end before this one delivers; a shard
-    with 'fence' still has such jobs.
+    with 'fence' still has such jobs. One whose server cannot be asked is missing, and the exit code
+    is 4.
 
     \b
     Example:
       rqueue shards list orders
     """  # noqa: D301
-    with _sharded(target, queue) as sharded:
-        table = sharded.advance()
-        counts = {its.name: its.counts() for its in sharded.queues()}
+    from rqueue.errors import RedisUnavailable
+
+    with _sharded(target, queue) as (sharded, inspector):
+        away: Exception | None = None
+        try:
+            table = sharded.advance()
+        except RedisUnavailable as error:
+            away = error
+            table = sharded.table()
+        survey = inspector.survey(queue)
     rows = [
-        (shard, table.name(shard), counts.get(table.name(shard))) for shard in table.shards.values()
+        (shard, table.name(shard), survey.each.get(table.name(shard)))
+        for shard in table.shards.values()
     ]
     if as_json:
         print_json(
@@ -98,16 +109,17 @@ def list_(target: Target, /, queue: str, as_json: bool) -> None:
                         "state": shard.state,
                         "weight": shard.weight,
                         "place": redact(shard.place),
-                        "waiting": _waiting(its),
+                        "missing": name in survey.missing,
+                        "waiting": its.waiting if its else 0,
                         "held": its.held if its else 0,
-                        "waits_for": its.meta.get("fences", "").split() if its else [],
-                        "fence": its is not None and "fence" in its.meta,
+                        "waits_for": list(its.fences) if its else [],
+                        "fence": its is not None and its.fenced,
                     }
                     for shard, name, its in rows
                 ],
             }
         )
-        return
+        return say_without(survey.missing)
     print_table(
         [
             *(Column("shard"), Column("state"), Column("weight", right=True)),
@@ -116,20 +128,19 @@ def list_(target: Target, /, queue: str, as_json: bool) -> None:
         ],
         [
             (
-                *(name, shard.state, shard.weight, _waiting(its), its.held if its else 0),
-                its.meta.get("fences", "") if its else "",
-                "fence" if its and "fence" in its.meta else "",
+                *(name, "missing" if name in survey.missing else shard.state, shard.weight),
+                *((its.waiting, its.held) if its else ("", "")),
+                ", ".join(map(str, its.fences)) if its else "",
+                "fence" if its and its.fenced else "",
                 redact(shard.place),
             )
             for shard, name, its in rows
         ],
     )
     if table.moving:
-        echo(f"changing: {table.moving}")
-
-
-def _waiting(counts: Counts | None) -> int:
-    return counts.ready + counts.blocked + counts.scheduled if counts else 0
+        held_up = f", held up: {away}" if away else ""
+        echo(f"changing: {table.moving}{held_up}")
+    return say_without(survey.missing)
 
 
 @shards.command("open")
@@ -161,7 +172,7 @@ def open_(
       rqueue shards open orders
       rqueue shards open orders 8 --weight 2
     """  # noqa: D301
-    with _sharded(target, queue) as sharded:
+    with _sharded(target, queue) as (sharded, _):
         opened = sharded.open(number, weight=weight, place=place, order=not unordered)
         table = sharded.table()
     said = f"shard {opened} of queue '{queue}' is open"
@@ -185,7 +196,7 @@ def drain(target: Target, /, queue: str, number: int, unordered: bool, as_json: 
     Example:
       rqueue shards drain orders 3
     """  # noqa: D301
-    with _sharded(target, queue) as sharded:
+    with _sharded(target, queue) as (sharded, _):
         sharded.drain(number, order=not unordered)
         table = sharded.advance()
     _say(table, f"shard {number} of queue '{queue}' is {table.shards[number].state}", as_json)
@@ -205,7 +216,7 @@ def advance(target: Target, /, queue: str, as_json: bool) -> None:
     Example:
       rqueue shards advance orders
     """  # noqa: D301
-    with _sharded(target, queue) as sharded:
+    with _sharded(target, queue) as (sharded, _):
         table = sharded.advance()
     nothing = f"queue '{queue}': nothing is changing"
     _say(table, f"changing: {table.moving}" if table.moving else nothing, as_json)

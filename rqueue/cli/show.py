@@ -65,10 +65,11 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         below = list(tree_of(look.job, lambda parent, where: inspector.job(parent, where).job))
         facts = inspector.queue(look.job.queue)
         consumers = inspector.consumers(look.job.queue) if facts.unheard else []
+        server = inspector.client_of(look.job.queue)
         began_ms, owner = 0, ""
         if said := UniqueKey.parse(look.job.unique):
             asked = commands.key_owner(inspector.keys(look.job.queue), said.key)
-            owner = execute(inspector.redis, asked, queue=look.job.queue)
+            owner = execute(server, asked, queue=look.job.queue)
         limits = [JobLimit.parse(text) for text in look.job.limits]
         used = []
         if look.job.state is JobState.BLOCKED:
@@ -77,10 +78,10 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
                 [one.field for one in limits],
                 member_at(look.job.level, look.job.position, id),
             )
-            used = execute(inspector.redis, asked_of, queue=look.job.queue)
+            used = execute(server, asked_of, queue=look.job.queue)
         if look.job.state is JobState.HELD:
             call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
-            began_ms = execute(inspector.redis, call, queue=look.job.queue).began_ms
+            began_ms = execute(server, call, queue=look.job.queue).began_ms
     part = None
     if look.job.share and look.job.state is JobState.READY:
         part = _part(target, look.job)

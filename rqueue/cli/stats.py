@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -16,11 +16,17 @@ from rqueue.cli.output import (
     rate,
     span,
 )
-from rqueue.cli.target import Target, connection_options, pass_target, say_missing
+from rqueue.cli.target import (
+    Target,
+    connection_options,
+    pass_target,
+    say_missing,
+    say_without,
+)
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
-    from rqueue.inspector import Inspector, QueueInfo, Spread, Stats
+    from rqueue.inspector import Inspector, QueueInfo, Spread, Stats, Survey
 
 COLUMNS = [
     Column("queue"),
@@ -36,6 +42,7 @@ COLUMNS = [
 @click.command()
 @click.argument("queues", nargs=-1, metavar="[QUEUE]...")
 @click.option("--watch", "-w", is_flag=True, help="Measure again and again, until Ctrl-C.")
+@click.option("--shards", is_flag=True, help="Also each shard of a queue that is spread.")
 @click.option(
     "--interval", "-i", default="2s", show_default=True, metavar="DURATION", help="Between looks."
 )
@@ -43,7 +50,13 @@ COLUMNS = [
 @connection_options
 @pass_target
 def stats(
-    target: Target, /, queues: tuple[str, ...], watch: bool, interval: str, as_json: bool
+    target: Target,
+    /,
+    queues: tuple[str, ...],
+    watch: bool,
+    shards: bool,
+    interval: str,
+    as_json: bool,
 ) -> int:
     """Measure a queue's rates and latencies.
 
@@ -52,8 +65,9 @@ def stats(
     percentile, from the history), the age of the oldest ready job, and when the queue will be empty
     at this rate. Without a QUEUE: all of them.
 
-    With --watch --json: a line per look and queue. Of a Redis Cluster all nodes are asked; one that
-    cannot be is named, and the exit code is 4.
+    With --watch --json: a line per look and queue. Of a Redis Cluster all nodes are asked, and of a
+    queue that is spread all its shards, for their sums; what cannot be asked is named, and the exit
+    code is 4.
 
     \b
     Examples:
@@ -69,15 +83,16 @@ def stats(
         raise click.BadParameter("two looks need some time in between", param_hint="--interval")
     with target.inspector() as inspector:
         places = inspector.find_queues() if not queues else FoundQueues({})
-        names = list(queues) or list(places.nodes)
-        looks = _looks(inspector, names, seconds)
+        names = named_queues(inspector, list(queues) or list(places.nodes), queues, shards)
+        missing: dict[str, Exception] = {}
+        looks = _looks(inspector, names, seconds, missing)
         if as_json:
             from rqueue.cli.documents import stats_document
 
             for reports in looks:
                 documents = [stats_document(report) for report in reports]
                 if not watch:
-                    print_json(documents[0] if len(queues) == 1 else documents)
+                    print_json(documents[0] if len(queues) == 1 and not shards else documents)
                     break
                 for document in documents:
                     print_line(document)
@@ -85,21 +100,55 @@ def stats(
             _watch(looks)
         else:
             print_table(COLUMNS, [_row(report) for report in next(looks)], empty="no queues")
-        return say_missing(places.missing)
+        return max(say_missing(places.missing), say_without(missing))
 
 
-def _looks(inspector: Inspector, names: list[str], seconds: float) -> Iterator[list[Stats]]:
+def named_queues(
+    inspector: Inspector, names: list[str], asked: Sequence[str], shards: bool
+) -> list[str]:
+    """The queues that are shown: of those that are spread the shards too, if asked for. Where none
+    is named, shards are no queues of their own."""
+    spread = inspector.spread(names)
+    its = {name: [part.name for part in parts] for name, parts in spread.items()}
+    inner = {one for some in its.values() for one in some}
+    found = []
+    for name in names:
+        if asked or name not in inner:
+            found += [name, *(its.get(name, []) if shards else [])]
+    return list(dict.fromkeys(found)) if shards else found
+
+
+def _looks(
+    inspector: Inspector, names: list[str], seconds: float, missing: dict[str, Exception]
+) -> Iterator[list[Stats]]:
+    """missing: gets the shards that could not be asked."""
     import time
 
-    before = {name: inspector.queue(name) for name in names}
+    from rqueue.errors import RedisUnavailable
+
+    def survey(name: str) -> Survey | None:
+        try:
+            found = inspector.survey(name)
+        except RedisUnavailable as error:
+            if "~" not in name:
+                raise
+            missing[name] = error
+            return None
+        missing.update(found.missing)
+        return found
+
+    before = {name: survey(name) for name in names}
     while True:
         time.sleep(seconds)
-        reports = [
-            inspector.stats(name, 0, wait=lambda _seconds: None, first=before[name])
-            for name in names
-        ]
+        reports: list[Stats] = []
+        for name in names:
+            first = before[name]
+            if first is None:
+                before[name] = survey(name)
+                continue
+            report, before[name] = inspector.measure(name, first)
+            reports.append(report)
         yield reports
-        before = {report.info.name: report.info for report in reports}
 
 
 def _watch(looks: Iterator[list[Stats]]) -> None:

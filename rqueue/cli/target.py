@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,8 +12,12 @@ import click
 from rqueue.cli.exit_codes import OK, SERVER, USAGE, Failure
 
 if TYPE_CHECKING:
+    import redis
+
     from rqueue.client._sync.queue import Queue
-    from rqueue.inspector import Inspector
+    from rqueue.inspector import Inspector, QueueInfo
+    from rqueue.inspector.parts import Parts
+    from rqueue.model.job_count import JobCount
     from rqueue.settings import Settings
 
 NO_URL = (
@@ -22,6 +26,7 @@ NO_URL = (
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 @dataclass
@@ -61,26 +66,137 @@ class Target:
                 raise facts.replica
             yield inspector
 
-    def shards(self, queue: Queue) -> list[Queue]:
-        """The queues of the shards of one that is spread, in which it is to be done what is said of
-        it; of all others the queue itself."""
-        from rqueue.protocol.commands.shards import read_shards
-
-        if not queue._run(read_shards(queue.keys)).version:
-            return [queue]
-        return [queue._spread().at(shard) for shard in queue._spread().table().served]
-
     @contextlib.contextmanager
     def queue(self, name: str) -> Iterator[tuple[Queue, Inspector]]:
-        """A queue's client and an inspector, over one connection."""
-        from rqueue.client._sync.queue import Queue
+        """A queue's client and an inspector. Raises QueueSharded where it is spread over shards:
+        what is done with one queue alone is done with one of them."""
+        from rqueue.errors import QueueSharded, UnknownQueue
 
         with self.inspector() as inspector:
             inspector.keys(name)  # says what is wrong with the name, if so
-            yield (
-                Queue(name, redis=inspector.redis, settings=inspector.settings),
-                inspector,
-            )
+            try:
+                parts = inspector.parts(name)
+            except UnknownQueue:
+                client = inspector.redis
+            else:
+                if parts.table is not None:
+                    raise QueueSharded(name)
+                client = parts.found[0].client
+            yield client_of(name, client, inspector), inspector
+
+    @contextlib.contextmanager
+    def by_name(self, name: str) -> Iterator[tuple[Queue, Inspector]]:
+        """A queue's client and an inspector; jobs that are enqueued into one that is spread find
+        their shards."""
+        with self.inspector() as inspector:
+            inspector.keys(name)
+            with client_of(name, inspector.redis, inspector) as queue:
+                yield queue, inspector
+
+    @contextlib.contextmanager
+    def queues(self, name: str, *, new: bool = False) -> Iterator[tuple[Clients, Inspector]]:
+        """The clients of all queues that a name stands for, and an inspector. Raises UnknownQueue,
+        unless the queue may be a new one."""
+        from rqueue.errors import UnknownQueue
+        from rqueue.inspector.parts import Part, Parts
+
+        with self.inspector() as inspector:
+            try:
+                parts = inspector.parts(name)
+            except UnknownQueue:
+                if not new:
+                    raise
+                parts = Parts(name, [Part(inspector.keys(name), inspector.redis)])
+            clients = [client_of(part.name, part.client, inspector) for part in parts]
+            yield Clients(parts, clients), inspector
+
+
+class Clients:
+    """The clients of the queues that a name stands for: of one, or of the shards of one that is
+    spread."""
+
+    def __init__(self, parts: Parts, clients: list[Queue]) -> None:
+        self._parts = parts
+        self.clients = clients
+
+    def each(self, work: Callable[[Queue], T]) -> list[T]:
+        """Do it with each. Where the server of a shard is away it is done with all others, and
+        ConnectionLost says so."""
+        from rqueue.errors import ConnectionLost
+
+        by_name = {client.name: client for client in self.clients}
+        done, missing = self._parts.each(lambda part: work(by_name[part.name]))
+        if missing:
+            others = f"; it was done with the other {len(done)}" if done else ""
+            error = self._parts.missing_error(missing)
+            raise ConnectionLost(f"{error}{others}", url=error.url)
+        return list(done.values())
+
+    def named(self, ids: Sequence[str], work: Callable[[Queue], JobCount]) -> JobCount:
+        """Do it with jobs that are named, of which each queue has some."""
+        from rqueue.model.job_count import JobCount
+
+        counts = self.each(work)
+        return counts[0] if len(counts) == 1 else JobCount.of_shards(ids, counts)
+
+    def delete(self, inspector: Inspector, *, jobs: bool, consumers: bool, jobs_to: str) -> int:
+        """Delete them, and the table of a queue that is spread; returns how many jobs ended. Raises
+        as `Queue.delete`, of a queue that is spread before anything is done."""
+        from rqueue.errors import UnknownQueue
+
+        def delete(queue: Queue) -> int:
+            return queue.delete(jobs=jobs, consumers=consumers, jobs_to=jobs_to)
+
+        parts = self._parts
+        if parts.table is None:
+            return delete(self.clients[0])
+        require_unused(
+            inspector.queue(parts.queue), jobs=jobs or bool(jobs_to), consumers=consumers
+        )
+
+        def shard(queue: Queue) -> int:
+            with contextlib.suppress(UnknownQueue):  # an earlier call came as far
+                return delete(queue)
+            return 0
+
+        done = sum(self.each(shard))
+        with client_of(parts.queue, inspector.redis, inspector) as queue:
+            queue.delete()
+        return done
+
+    def fitting(self, limit: int | None, work: Callable[[Queue, int | None], JobCount]) -> JobCount:
+        """Do it with all jobs that fit, the first `limit` of them."""
+        from rqueue.model.job_count import JobCount
+
+        total = JobCount()
+
+        def one(queue: Queue) -> None:
+            nonlocal total
+            left = None if limit is None else limit - total
+            if left is None or left > 0 or not total:
+                total = total + work(queue, left)
+
+        self.each(one)
+        return total
+
+
+def require_unused(info: QueueInfo, *, jobs: bool, consumers: bool) -> None:
+    """Raise QueueInUse where a queue has what is not to go with it."""
+    from rqueue.errors import QueueInUse
+    from rqueue.text.numbers import many
+
+    has = info.waiting + info.held + info.dead + info.outgoing
+    if has and not jobs:
+        raise QueueInUse(info.name, many(has, "job"))
+    if (there := sum(info.consumers.values())) and not consumers:
+        raise QueueInUse(info.name, many(there, "consumer"))
+
+
+def client_of(name: str, client: redis.Redis, inspector: Inspector) -> Queue:
+    """A queue's client over an open client of redis-py."""
+    from rqueue.client._sync.queue import Queue
+
+    return Queue(name, redis=client, settings=inspector.settings)
 
 
 def say_missing(missing: Mapping[str, Exception]) -> int:
@@ -90,6 +206,18 @@ def say_missing(missing: Mapping[str, Exception]) -> int:
 
     for address, error in missing.items():
         echo(f"node {address} is missing, and with it its queues: {error}", err=True)
+    return SERVER if missing else OK
+
+
+def say_without(missing: Mapping[str, Exception]) -> int:
+    """The same of shards, without which the numbers of their queue are."""
+    from rqueue.cli.output import echo
+
+    for shard, error in missing.items():
+        echo(
+            f"shard '{shard}' is missing, and its numbers from those of the queue: {error}",
+            err=True,
+        )
     return SERVER if missing else OK
 
 

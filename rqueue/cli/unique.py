@@ -54,8 +54,7 @@ def unique(
     """  # noqa: D301
     if (key is None) == (job is None):
         raise click.UsageError("name a key, or a job with --job")
-    with target.queue(queue) as (client, inspector):
-        inspector.require_queue(queue)
+    with target.queues(queue) as (clients, inspector):
         if key is None:
             look = inspector.job(str(job), queue).job
             said = UniqueKey.parse(look.unique)
@@ -63,7 +62,8 @@ def unique(
                 say(f"job '{look.id}' is not unique")
                 return NEGATIVE
             key = said.key
-        owner = client.unique.clear(key) if clear else client.unique.owner(key)
+        owners = clients.each(lambda one: one.unique.clear(key) if clear else one.unique.owner(key))
+        owner = next(filter(None, owners), None)
         state = str(owner.state()) if owner else ""
     if as_json:
         facts = {"queue": queue, "key": key, "job": owner.id if owner else None}

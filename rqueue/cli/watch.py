@@ -47,7 +47,9 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
     state, said = JobState.UNKNOWN, None
     with target.inspector() as inspector:
         found = inspector.job(id, queue).job
-        client = Queue(found.queue, redis=inspector.redis, settings=inspector.settings)
+        client = Queue(
+            found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
+        )
         for update in client.job(id).watch(seconds):
             before, state = (state, said), update.state
             said = update.progress

@@ -10,7 +10,7 @@ from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.doctor.findings import INVARIANTS, Finding
 from rqueue.inspector.inspector import Inspector
 from rqueue.inspector.jobs import BROWSABLE, Look, Page
-from rqueue.inspector.queues import QueueInfo
+from rqueue.inspector.queues import QueueInfo, Survey
 from rqueue.inspector.stats import Spread, Stats
 from rqueue.transport.key_scan import FoundQueues
 
@@ -28,4 +28,5 @@ __all__ = [
     "QueueInfo",
     "Spread",
     "Stats",
+    "Survey",
 ]

@@ -9,6 +9,7 @@ import redis
 
 from rqueue.errors import UnknownJob
 from rqueue.inspector.jobs import PAGE_MAX, job_info, look_at_job, read_json
+from rqueue.inspector.parts import Part, Parts
 from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
 from rqueue.protocol import commands
@@ -124,6 +125,32 @@ def purge_dead(
 ) -> int:
     """Drop the dead letters that fit for good; returns how many."""
     return _each_slice(client, keys, which, commands.purge_dead, progress)
+
+
+def in_all(
+    work: Callable[[redis.Redis, QueueKeys, DeadFilter, Progress | None], int],
+    parts: Parts,
+    which: DeadFilter,
+    progress: Progress | None,
+) -> int:
+    """Do it in all queues that a name stands for; returns how many."""
+    looked = done = 0
+
+    def one(part: Part) -> None:
+        nonlocal looked, done
+        looked_before, done_before, here = looked, done, 0
+
+        def so_far(more: int, finished: int) -> None:
+            nonlocal here
+            here = more
+            if progress is not None:
+                progress(looked_before + more, done_before + finished)
+
+        done += work(part.client, part.keys, which, so_far)
+        looked += here
+
+    parts.all(one)
+    return done
 
 
 def _each_slice(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import merge
 from typing import Any
 
 import redis
 
+from rqueue.inspector.parts import Part, Parts
 from rqueue.model.history_batch import read_entry
 from rqueue.protocol.commands.history import (
     BEGIN,
     Entry,
-    history_news,
     history_page,
     newest_entries,
+    order,
 )
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
@@ -21,13 +23,11 @@ from rqueue.transport.redis_client import execute
 PAGE = 100
 """Entries (batches of rows) that one command reads."""
 
-BLOCK_MS = 5000
-"""How long one command of a follower waits; below the client's own time limit for an answer."""
-
 Row = dict[str, Any]
 
 
-def _rows(entries: Iterable[Entry], queue: str) -> list[Row]:
+def rows_of(entries: Iterable[Entry], queue: str) -> list[Row]:
+    """The rows of some entries of a queue."""
     rows: list[Row] = []
     for entry in entries:
         for row in read_entry(entry.fields, queue):
@@ -44,15 +44,41 @@ def read_history(
     before one leaves it out. Raises Undecodable for an entry of another version."""
     while True:
         entries = execute(client, history_page(keys, since, until, count=PAGE))
-        yield from _rows(entries, keys.queue)
+        yield from rows_of(entries, keys.queue)
         if len(entries) < PAGE:
             return
         since = f"({entries[-1].id}"
 
 
-def last_rows(client: redis.Redis, keys: QueueKeys, count: int) -> tuple[list[Row], str]:
-    """The `count` last rows, oldest of them first, and the id of the last entry there is ("0-0"
-    when there is none): where a follower goes on."""
+def _written(row: Row) -> tuple[int, int]:
+    return order(row["entry"])
+
+
+def all_history(parts: Parts, since: str = "-", until: str = "+") -> Iterator[Row]:
+    """`read_history` of all parts, by when the rows were written. Raises ConnectionLost where a
+    shard cannot be asked."""
+
+    def rows(part: Part) -> Iterator[Row]:
+        with parts.named(part):
+            yield from read_history(part.client, part.keys, since, until)
+
+    if len(parts.found) == 1:
+        return rows(parts.found[0])
+    return merge(*map(rows, parts), key=_written)
+
+
+def last_rows(parts: Parts, count: int) -> tuple[list[Row], dict[str, str]]:
+    """The `count` last rows, oldest of them first, and of each part the id of the last entry there
+    is ("0-0" when there is none): where a follower goes on."""
+    found = parts.all(lambda part: _last_rows(part.client, part.keys, count))
+    newest = {part.name: last for part, (_, last) in zip(parts, found, strict=True)}
+    if len(found) == 1:
+        return found[0][0], newest
+    rows = sorted((row for some, _ in found for row in some), key=_written)
+    return rows[max(0, len(rows) - count) :], newest
+
+
+def _last_rows(client: redis.Redis, keys: QueueKeys, count: int) -> tuple[list[Row], str]:
     rows: list[Row] = []
     before, newest = "+", BEGIN
     while True:
@@ -62,7 +88,7 @@ def last_rows(client: redis.Redis, keys: QueueKeys, count: int) -> tuple[list[Ro
         for entry in entries:
             if len(rows) >= count:
                 break
-            rows += reversed(_rows([entry], keys.queue))
+            rows += reversed(rows_of([entry], keys.queue))
         if len(rows) >= count or len(entries) < PAGE:
             break
         before = f"({entries[-1].id}"
@@ -71,15 +97,6 @@ def last_rows(client: redis.Redis, keys: QueueKeys, count: int) -> tuple[list[Ro
     return rows, newest
 
 
-def follow_history(client: redis.Redis, keys: QueueKeys, after: str = "$") -> Iterator[list[Row]]:
-    """Rows as they are written, a list per answer of the server, for ever. Empty lists come while
-    nothing happens, so that a caller can stop. after: id of the last entry seen; "$": from now."""
-    if after == "$":
-        newest = execute(client, newest_entries(keys))
-        after = newest[0].id if newest else BEGIN
-    while True:
-        call = history_news({keys: after}, count=PAGE, block_ms=BLOCK_MS)
-        entries = execute(client, call).get(keys.queue, [])
-        if entries:
-            after = entries[-1].id
-        yield _rows(entries, keys.queue)
+def seen_in(row: Row, after: Mapping[str, str]) -> dict[str, str]:
+    """Where a follower goes on that has read up to this row."""
+    return {**after, row["queue"]: row["entry"]}

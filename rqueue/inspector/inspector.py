@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from heapq import merge
 from types import TracebackType
 from typing import Self
 
 import redis
 
-from rqueue.errors import UnknownJob, UnknownQueue
+from rqueue.errors import QueueSharded, UnknownJob, UnknownQueue
 from rqueue.inspector import dead_letters as dead_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
@@ -18,7 +19,9 @@ from rqueue.inspector import queues as queues_
 from rqueue.inspector import stats as stats_
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor.doctor import Doctor
+from rqueue.inspector.following import BLOCK_MS, follow
 from rqueue.inspector.groups import GroupOwners, group_owners
+from rqueue.inspector.parts import Part, Parts, Places
 from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.alert import Alert
 from rqueue.model.job_info import JobInfo
@@ -35,6 +38,10 @@ from rqueue.transport.redis_client import execute, open_client, require_bytes
 
 class Inspector:
     """All queues of one namespace. Making one costs nothing: it connects at its first command.
+
+    What is asked of a queue that is spread is asked of all its shards, on whichever servers, and
+    raises ConnectionLost, which names the shard, where one cannot be asked. A shard may be named
+    too.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
     open redis-py client instead. Raises ConfigError without any, and the server errors of
@@ -57,13 +64,17 @@ class Inspector:
         else:
             given = with_url(given)
             assert given.url
-            self.redis = open_client(
-                given.url,
-                socket_connect_timeout=given.connect_timeout,
-                # followers wait for some seconds inside one command
-                socket_timeout=given.command_timeout + history_.BLOCK_MS / 1000,
-            )
+            self.redis = self._open(given.url, given)
         self.settings = given
+        self._places = Places(self.redis, given.namespace, lambda url: self._open(url, given))
+
+    def _open(self, url: str, settings: Settings) -> redis.Redis:
+        return open_client(
+            url,
+            socket_connect_timeout=settings.connect_timeout,
+            # followers wait for some seconds inside one command
+            socket_timeout=settings.command_timeout + BLOCK_MS / 1000,
+        )
 
     def keys(self, queue: str) -> QueueKeys:
         """The keys of a queue of this namespace. Raises InvalidName."""
@@ -87,17 +98,47 @@ class Inspector:
         return node_of(self.redis, self.keys(queue))
 
     def queues(self) -> list[queues_.QueueInfo]:
-        """All queues in numbers, by name."""
+        """All queues in numbers, by name; one that is spread is one of them, its shards are not."""
+        names = self.queue_names()
+        shards = {part.name for parts in self.spread(names).values() for part in parts}
         found = []
-        for name in self.queue_names():
+        for name in names:
             # what is left of a deleted one is none
             with suppress(UnknownQueue):
-                found.append(queues_.queue_info(self.redis, self.keys(name)))
+                if name not in shards:
+                    found.append(self.queue(name))
         return found
 
     def queue(self, name: str) -> queues_.QueueInfo:
-        """One queue in numbers. Raises UnknownQueue."""
-        return queues_.queue_info(self.redis, self.keys(name))
+        """One queue in numbers; of one that is spread the sums of its shards. Raises
+        UnknownQueue."""
+        parts = self.parts(name)
+        found = queues_.survey(parts)
+        if found.missing:
+            raise parts.missing_error(found.missing)
+        return found.whole
+
+    def survey(self, name: str) -> queues_.Survey:
+        """One queue in numbers, each of its shards too, and those that could not be asked. Raises
+        UnknownQueue, and ConnectionLost where none could."""
+        return queues_.survey(self.parts(name))
+
+    def parts(self, name: str) -> Parts:
+        """The queues that a name stands for: the shards of one that is spread, else itself. Raises
+        UnknownQueue."""
+        return self._places.parts(name)
+
+    def spread(self, names: list[str]) -> dict[str, Parts]:
+        """The shards of those of these queues that are spread."""
+        return self._places.spread(names)
+
+    def part(self, name: str) -> Part:
+        """One queue, wherever it is. Raises UnknownQueue, and QueueSharded where it is spread: then
+        its shards are to be named."""
+        parts = self.parts(name)
+        if parts.table is not None:
+            raise QueueSharded(name)
+        return parts.found[0]
 
     def require_queue(self, name: str) -> QueueKeys:
         """The keys of a queue that exists. Raises UnknownQueue."""
@@ -120,68 +161,117 @@ class Inspector:
         scheduled: the scheduled ones too. held: also those that consumers hold: their workers
         learn of it, and their later settling changes nothing (X-04). Raises UnknownQueue.
         """
-        keys = self.require_queue(queue)
         say = progress or (lambda _done: None)
-        done = 0
-        if ready or scheduled:
-            done = purge_waiting(self.redis, keys, scheduled=scheduled, progress=say)
-        if held:
-            before = done
-            done += purge_held(self.redis, keys, progress=lambda more: say(before + more))
-        return done
+        total = 0
+
+        def one(part: Part) -> None:
+            nonlocal total
+            client, keys, before = part.client, part.keys, total
+
+            def so_far(more: int) -> None:
+                say(before + more)
+
+            if ready or scheduled:
+                total += purge_waiting(client, keys, scheduled=scheduled, progress=so_far)
+            if held:
+                before = total
+                total += purge_held(client, keys, progress=so_far)
+
+        self.parts(queue).all(one)
+        return total
 
     # -- jobs --------------------------------------------------------------------------------------
 
     def jobs(
         self, queue: str, state: str = "ready", after: str = "", limit: int = 100
     ) -> jobs_.Page:
-        """A page of the jobs in one state; see `rqueue.inspector.jobs.jobs_page`. Raises
-        UnknownQueue and ConfigError."""
-        return jobs_.jobs_page(self.redis, self.require_queue(queue), state, after, limit)
+        """A page of the jobs in one state; see `rqueue.inspector.jobs.jobs_page`. Of a queue that
+        is spread shard after shard. Raises UnknownQueue and ConfigError."""
+        parts = self.parts(queue)
+        if parts.table is None:
+            part = parts.found[0]
+            return jobs_.jobs_page(part.client, part.keys, state, after, limit)
+        return jobs_.page_of_shards(parts, state, after, limit)
 
     def all_jobs(self, queue: str, state: str = "ready") -> Iterator[JobInfo]:
-        """All jobs in one state, page by page. Raises UnknownQueue and ConfigError."""
-        return jobs_.all_jobs(self.redis, self.require_queue(queue), state)
+        """All jobs in one state, page by page; of a queue that is spread shard after shard. Raises
+        UnknownQueue and ConfigError."""
+        parts = self.parts(queue)
+
+        def found() -> Iterator[JobInfo]:
+            for part in parts:
+                with parts.named(part):
+                    yield from jobs_.all_jobs(part.client, part.keys, state)
+
+        return found()
 
     def job(self, id: str, queue: str | None = None) -> jobs_.Look:
         """One job by its id; without a queue it is looked for in all of them. Raises UnknownJob,
         UnknownQueue, and ConfigError where several queues have a job of this id."""
         if queue is not None:
-            return jobs_.look_at_job(self.redis, self.require_queue(queue), id)
-        found = self.find_queues()
-        try:
-            return jobs_.find_job(self.redis, [self.keys(name) for name in found.nodes], id)
-        except UnknownJob:
-            if found.missing:  # it may be there
-                raise missing_error(self.redis, found.missing) from None
-            raise
+            parts = self.parts(queue)
+        else:
+            found = self.find_queues()
+            parts = self._everything(list(found.nodes))
+        unknown = UnknownJob(id, queue=queue or "")
+        look, missing = jobs_.find_job(parts, id, unknown)
+        if look is not None:
+            return look
+        if missing:  # it may be there
+            raise parts.missing_error(missing)
+        if queue is None and found.missing:
+            raise missing_error(self.redis, found.missing)
+        raise unknown
+
+    def _everything(self, names: list[str]) -> Parts:
+        """These queues here, and the shards of those that are spread."""
+        places = {name: Part(self.keys(name), self.redis) for name in names}
+        for parts in self.spread(names).values():
+            places |= {part.name: part for part in parts if part.apart}
+        return Parts("", [*places.values()])
+
+    def client_of(self, queue: str) -> redis.Redis:
+        """The client of the server that a queue is on, or a shard. Raises UnknownQueue,
+        QueueSharded."""
+        return self.part(queue).client
 
     def alerts(self, queue: str) -> list[Alert]:
-        """The last hundred alerts of a queue, the earliest first (Q-72). Raises UnknownQueue."""
-        return execute(self.redis, kept_alerts(self.require_queue(queue)))
+        """The last hundred alerts of a queue, the earliest first (Q-72); of one that is spread the
+        last hundred of each shard. Raises UnknownQueue."""
+        found = self.parts(queue).all(lambda part: execute(part.client, kept_alerts(part.keys)))
+        return sorted((one for some in found for one in some), key=lambda alert: alert.at_ms)
 
     def log(self, id: str, queue: str | None = None) -> list[LogLine]:
         """The lines that a job has logged, oldest first, as far as they are kept. Raises as
         `job`."""
-        found = self.job(id, queue).job
-        return execute(self.redis, log_lines(self.keys(found.queue), id))
+        found = self.part(self.job(id, queue).job.queue)
+        return execute(found.client, log_lines(found.keys, id))
 
     # -- consumers ---------------------------------------------------------------------------------
 
     def consumers(self, queue: str) -> list[ConsumerInfo]:
-        """All consumers of a queue, by name. Raises UnknownQueue."""
-        return list_consumers(self.redis, self.require_queue(queue))
+        """All consumers of a queue, by name; of one that is spread shard by shard. Raises
+        UnknownQueue."""
+        found = self.parts(queue).all(lambda part: list_consumers(part.client, part.keys))
+        return [one for some in found for one in some]
 
     def group_owners(self, queue: str) -> GroupOwners:
-        """Which consumers own the groups of a queue, where these are sticky. Raises
-        UnknownQueue."""
-        return group_owners(self.redis, self.require_queue(queue))
+        """Which consumers own the groups of a queue, where these are sticky. Raises UnknownQueue,
+        QueueSharded."""
+        part = self.part(queue)
+        return group_owners(part.client, part.keys)
 
     # -- dead letters ------------------------------------------------------------------------------
 
     def dead(self, queue: str, which: dead_.DeadFilter = dead_.ANY) -> Iterator[JobInfo]:
         """The dead letters that fit, oldest first. Raises UnknownQueue."""
-        return dead_.dead_letters(self.redis, self.require_queue(queue), which)
+        parts = self.parts(queue)
+
+        def found(part: Part) -> Iterator[JobInfo]:
+            with parts.named(part):
+                yield from dead_.dead_letters(part.client, part.keys, which)
+
+        return merge(*map(found, parts), key=lambda job: job.ended_ms)
 
     def requeue_dead(
         self,
@@ -190,8 +280,9 @@ class Inspector:
         progress: dead_.Progress | None = None,
     ) -> int:
         """Give the dead letters that fit another life at the tail of their levels, their attempts
-        counted from nothing; returns how many. Raises UnknownQueue."""
-        return dead_.requeue_dead(self.redis, self.require_queue(queue), which, progress)
+        counted from nothing; returns how many. Of a queue that is spread each stays in its shard.
+        Raises UnknownQueue."""
+        return dead_.in_all(dead_.requeue_dead, self.parts(queue), which, progress)
 
     def purge_dead(
         self,
@@ -200,41 +291,55 @@ class Inspector:
         progress: dead_.Progress | None = None,
     ) -> int:
         """Drop the dead letters that fit for good; returns how many. Raises UnknownQueue."""
-        return dead_.purge_dead(self.redis, self.require_queue(queue), which, progress)
+        return dead_.in_all(dead_.purge_dead, self.parts(queue), which, progress)
 
     # -- history and numbers -----------------------------------------------------------------------
 
     def history(self, queue: str, since: str = "-", until: str = "+") -> Iterator[history_.Row]:
         """Rows of history from oldest to newest; see `rqueue.inspector.history`. Raises
         UnknownQueue."""
-        return history_.read_history(self.redis, self.require_queue(queue), since, until)
+        return history_.all_history(self.parts(queue), since, until)
 
-    def last_rows(self, queue: str, count: int) -> tuple[list[history_.Row], str]:
+    def last_rows(self, queue: str, count: int) -> tuple[list[history_.Row], dict[str, str]]:
         """The last rows of history, and where a follower goes on. Raises UnknownQueue."""
-        return history_.last_rows(self.redis, self.require_queue(queue), count)
+        return history_.last_rows(self.parts(queue), count)
 
-    def follow_history(self, queue: str, after: str = "$") -> Iterator[list[history_.Row]]:
-        """Rows of history as they are written, for ever. Raises UnknownQueue."""
-        return history_.follow_history(self.redis, self.require_queue(queue), after)
+    def follow_history(
+        self, queue: str, after: Mapping[str, str] | None = None
+    ) -> Iterator[list[history_.Row]]:
+        """Rows of history as they are written, for ever; see `rqueue.inspector.following`. after:
+        from `last_rows`, or of each queue the last entry seen; None: from now. Raises
+        UnknownQueue."""
+        return follow(self.parts(queue), after, lambda: self.parts(queue))
 
     def stats(
         self,
         queue: str,
         interval: float = 1.0,
         wait: Callable[[float], None] = time.sleep,
-        first: queues_.QueueInfo | None = None,
+        first: queues_.Survey | None = None,
     ) -> stats_.Stats:
         """Rates and latencies between two looks, `interval` seconds apart. Raises UnknownQueue."""
-        return stats_.measure(self.redis, self.keys(queue), interval, wait, first)
+        parts = self.parts(queue)
+        found, second = stats_.measure(parts, interval, wait, first)
+        if second.missing:
+            raise parts.missing_error(second.missing)
+        return found
+
+    def measure(self, queue: str, first: queues_.Survey) -> tuple[stats_.Stats, queues_.Survey]:
+        """Rates and latencies since an earlier look, and what is seen now; without the shards that
+        cannot be asked, which that names. Raises UnknownQueue."""
+        return stats_.measure(self.parts(queue), 0, lambda _seconds: None, first)
 
     def doctor(self, *, wait: Callable[[float], None] = time.sleep) -> Doctor:
         """Checks the server and its queues, and repairs them when asked."""
-        return Doctor(self.redis, self.settings.namespace, wait=wait)
+        return Doctor(self.redis, self.settings.namespace, wait=wait, places=self._places)
 
     # -- life --------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close the connections that this inspector opened."""
+        self._places.close()
         if self._owns:
             self.redis.close()
 

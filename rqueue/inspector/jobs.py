@@ -9,9 +9,18 @@ from typing import Any, Literal, NamedTuple
 import orjson
 import redis
 
-from rqueue.errors import ConfigError, RQueueError, Undecodable, UnknownJob, WrongServer
+from rqueue.errors import (
+    ConfigError,
+    RQueueError,
+    ServerError,
+    Undecodable,
+    UnknownJob,
+    WrongServer,
+)
 from rqueue.inspector.cursors import check_cursor, fold, unfold
+from rqueue.inspector.parts import Part, Parts
 from rqueue.model.envelope import decode_result, unpack
+from rqueue.model.expect import shown
 from rqueue.model.job import Delivery, JobState, Record, parse_record
 from rqueue.model.job_info import JobInfo
 from rqueue.model.signing import key_id_of
@@ -152,29 +161,35 @@ def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
     return Look(shown.now, info, shown.place)
 
 
-def find_job(client: redis.Redis, candidates: Sequence[QueueKeys], id: str) -> Look:
-    """One job in whichever of these queues has it. Raises UnknownJob, and ConfigError where several
-    have a job of this id: which one is meant only the caller knows.
+def find_job(
+    parts: Parts, id: str, unknown: UnknownJob
+) -> tuple[Look | None, dict[str, ServerError]]:
+    """One job in whichever of these queues has it, None where none has; and those that could not be
+    asked. Raises ConfigError where several have a job of this id: which one is meant only the
+    caller knows.
 
-    A queue that another version of rqueue wrote cannot be searched; the error's notes name it.
+    A queue that another version of rqueue wrote cannot be searched; the notes of `unknown` name it.
     """
-    unknown = UnknownJob(id, queue=candidates[0].queue if len(candidates) == 1 else "")
-    found = []
-    for keys in candidates:
+
+    def look(part: Part) -> Look | None:
         try:
-            found.append(look_at_job(client, keys, id))
+            return look_at_job(part.client, part.keys, id)
         except UnknownJob:
-            continue
+            return None
         except WrongServer as error:
-            unknown.add_note(f"queue '{keys.queue}' was not searched: {error.message}")
-    if not found:
-        raise unknown
+            if len(parts.found) == 1:
+                raise
+            unknown.add_note(f"queue '{part.name}' was not searched: {error.message}")
+            return None
+
+    answers, missing = parts.each(look)
+    found = [one for one in answers.values() if one is not None]
     # one that was moved is where it went
-    found = [look for look in found if look.job.state is not JobState.MOVED] or found[:1]
+    found = [one for one in found if one.job.state is not JobState.MOVED] or found[:1]
     if len(found) > 1:
-        where = ", ".join(f"'{look.job.queue}' ({look.job.state})" for look in found)
+        where = ", ".join(f"'{one.job.queue}' ({one.job.state})" for one in found)
         raise ConfigError("queue", f"several have a job '{id}', name one: {where}")
-    return found[0]
+    return (found[0] if found else None), missing
 
 
 # -- pages -----------------------------------------------------------------------------------------
@@ -224,6 +239,30 @@ def all_jobs(client: redis.Redis, keys: QueueKeys, state: str) -> Iterator[JobIn
         after = page.next
         if not after:
             return
+
+
+def page_of_shards(parts: Parts, state: str, after: str, limit: int) -> Page:
+    """`jobs_page` of a queue that is spread, shard after shard: the cursor says in which one the
+    page ended, "3~" and the cursor there. Raises ConfigError, and ConnectionLost where a shard
+    cannot be asked."""
+    shards = {part.shard.number: part for part in parts if part.shard is not None}
+    at, tilde, rest = after.partition("~")
+    if after and not (tilde and at.isdecimal() and int(at) in shards):
+        raise ConfigError("after", f"{shown(after)} is no cursor of this queue")
+    jobs: list[JobInfo] = []
+    now = 0
+    for number, part in shards.items():
+        if after and number < int(at):
+            continue
+        if len(jobs) >= limit:
+            return Page(now, jobs, f"{number}~")
+        with parts.named(part):
+            page = jobs_page(part.client, part.keys, state, rest, limit - len(jobs))
+        rest = ""
+        jobs, now = jobs + page.jobs, max(now, page.now)
+        if page.next:
+            return Page(now, jobs, f"{number}~{page.next}")
+    return Page(now, jobs, "")
 
 
 def _ready_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:

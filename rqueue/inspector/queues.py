@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 import redis
 
-from rqueue.errors import UnknownQueue
+from rqueue.errors import ServerError, UnknownQueue
+from rqueue.inspector.parts import Parts
 from rqueue.model.schedule_info import OVERDUE_MS
 from rqueue.protocol import commands
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.queue_keys import queue_exists
-from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.policies import sharded
-from rqueue.protocol.shard_sums import sum_of
 from rqueue.transport.redis_client import execute
 
 COUNTERS = (
@@ -82,7 +82,9 @@ class QueueInfo:
     limit in bytes; `unheard`: labels of ready jobs that no registered consumer selects, and
     how many those are; `targets`: where its dead letters and its expired jobs go; `schedules`: how
     many it has, and `next_tick_ms`: the first tick of them, also where that is past. `deferred`:
-    jobs that wait for others. `shares`: how many have ready jobs, over all levels.
+    jobs that wait for others. `shares`: how many have ready jobs, over all levels. `shards`: over
+    how many it is spread, 0 = it is not; `fences`: of a shard, those whose earlier jobs it waits
+    for; `fenced`: others wait for its own.
     """
 
     name: str
@@ -111,6 +113,9 @@ class QueueInfo:
     deferred: int = 0
     ring_bytes: int = 0
     shares: int = 0
+    shards: int = 0
+    fences: tuple[int, ...] = ()
+    fenced: bool = False
 
     @property
     def waiting(self) -> int:
@@ -141,17 +146,83 @@ def require_queue(client: redis.Redis, keys: QueueKeys) -> None:
         raise UnknownQueue(keys.queue)
 
 
+class Survey(NamedTuple):
+    """One look at all that a name stands for. whole: the queue in numbers, of one that is spread
+    the sums of its shards. each: those, by name. missing: shards that could not be asked, and why:
+    the sums are without them."""
+
+    whole: QueueInfo
+    each: dict[str, QueueInfo]
+    missing: dict[str, ServerError]
+
+
 def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
-    """One queue in numbers; of one that is spread over shards the sums of those that are on this
-    server. Raises UnknownQueue."""
+    """One queue in numbers. Raises UnknownQueue."""
     counts = execute(client, commands.counts(keys), queue=keys.queue)
     if not is_there(counts):
         raise UnknownQueue(keys.queue)
-    if sharded.POLICY.word in counts.meta.get("v", "").split():
-        table = execute(client, read_shards(keys), queue=keys.queue)
-        here = [QueueKeys(table.name(one), keys.namespace) for one in table.served if not one.place]
-        counts = sum_of([execute(client, commands.counts(its)) for its in here] or [counts])
     return info_of(keys.queue, counts)
+
+
+def survey(parts: Parts) -> Survey:
+    """All that a name stands for, in numbers. Raises UnknownQueue, and ConnectionLost where none of
+    its shards can be asked."""
+    if parts.table is None:
+        (part,) = parts
+        info = queue_info(part.client, part.keys)
+        return Survey(info, {info.name: info}, {})
+    each, missing = parts.each(
+        lambda part: info_of(
+            part.name, execute(part.client, commands.counts(part.keys), queue=part.name)
+        )
+    )
+    if not each:
+        raise parts.missing_error(missing)
+    return Survey(sum_of(parts.queue, [*each.values()], len(parts.table.served)), each, missing)
+
+
+def sum_of(name: str, shards: Sequence[QueueInfo], served: int) -> QueueInfo:
+    """Shards in numbers as one queue. Clocks of different servers differ: times are those of the
+    latest one. `settings` and `targets` are those of the first; it is paused where all are."""
+
+    def total(field_: str) -> int:
+        return sum(getattr(one, field_) for one in shards)
+
+    def merged(field_: str) -> dict[Any, int]:
+        found: Counter[Any] = Counter()
+        for one in shards:
+            found.update(getattr(one, field_))
+        return dict(found)
+
+    now = max(one.now for one in shards)
+    oldest = max(one.oldest_ms for one in shards)
+    dues = [one.next_due_ms - one.now for one in shards if one.next_due_ms]
+    bounds = [one.bounded for one in shards if one.bounded]
+    gauges = ("ready", "scheduled", "parked", "held", "dead", "accepted", "history_rows")
+    more = ("blocked", "outgoing", "deferred", "ring_bytes", "shares", "schedules")
+    sums: dict[str, Any] = {field_: total(field_) for field_ in (*gauges, *more)}
+    return QueueInfo(
+        name=name,
+        now=now,
+        paused=all(one.paused for one in shards),
+        consumers=merged("consumers"),
+        counters=merged("counters"),
+        levels=dict(sorted(merged("levels").items(), reverse=True)),
+        oldest_enqueued_ms=now - oldest if any(one.oldest_enqueued_ms for one in shards) else 0,
+        next_due_ms=now + min(dues) if dues else 0,
+        settings=shards[0].settings,
+        unheard=merged("unheard"),
+        targets=shards[0].targets,
+        bounded=Bound(*(sum(column) for column in zip(*map(_numbers, bounds), strict=True)))
+        if bounds
+        else None,
+        shards=served,
+        **sums,
+    )
+
+
+def _numbers(bound: Bound) -> tuple[int, ...]:
+    return tuple(getattr(bound, one.name) for one in fields(bound))
 
 
 def info_of(name: str, counts: commands.Counts) -> QueueInfo:
@@ -169,7 +240,8 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         parked=counts.parked,
         held=counts.held,
         dead=counts.dead,
-        paused=meta.get("paused") == "1",
+        # while its fences stand a shard is paused by them, and says aside what people asked for
+        paused=("fenced_pause" in meta) if "fences" in meta else meta.get("paused") == "1",
         consumers={
             "interested": counts.interested,
             "notified": counts.notified,
@@ -204,4 +276,6 @@ def info_of(name: str, counts: commands.Counts) -> QueueInfo:
         next_tick_ms=counts.more.get("next_tick", 0),
         deferred=counts.more.get("deferred", 0),
         shares=counts.more.get("shares", 0),
+        fences=tuple(int(one) for one in str(meta.get("fences", "")).split() if one.isdecimal()),
+        fenced="fence" in meta,
     )

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-import redis
-
 from rqueue.inspector.history import Row, read_history
-from rqueue.inspector.queues import QueueInfo, queue_info
-from rqueue.protocol.keys import QueueKeys
+from rqueue.inspector.parts import Part, Parts
+from rqueue.inspector.queues import QueueInfo, Survey, survey
 
 SAMPLE_ROWS = 100_000
 """Rows of history that one report reads at the most."""
@@ -30,7 +28,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """A queue between two looks.
+    """A queue between two looks; of one that is spread all that both of them saw.
 
     `rates`: per second, of the counters (accepted, acked, retried, rejected, ...). `wait`: from
     enqueued (or due) to started; `run`: from started to finished; None where no job ran in between.
@@ -67,20 +65,23 @@ def wait_of(row: Row) -> float:
     return max(0, started_ms - ready_ms)
 
 
-def compare(first: QueueInfo, second: QueueInfo, rows: Iterable[Row], ping_ms: float) -> Stats:
+def compare(first: Survey, second: Survey, rows: Iterable[Row], ping_ms: float) -> Stats:
     """The changes between two looks, of which `rows` are the history."""
-    seconds = max(0.001, (second.now - first.now) / 1000)
-    rates = {"accepted": (second.accepted - first.accepted) / seconds}
-    for name, value in second.counters.items():
-        rates[name] = (value - first.counters[name]) / seconds
+    seconds = max(0.001, (second.whole.now - first.whole.now) / 1000)
+    both = [(first.each[name], its) for name, its in second.each.items() if name in first.each]
+    rates = {"accepted": sum(after.accepted - before.accepted for before, after in both) / seconds}
+    for name in second.whole.counters:
+        grown = sum(after.counters[name] - before.counters[name] for before, after in both)
+        rates[name] = grown / seconds
     ran = [row for row in rows if row["started"]]
     tasks: dict[str, int] = {}
     for row in ran:
         tasks[row["task"]] = tasks.get(row["task"], 0) + 1
-    left = second.ready + second.blocked
-    fewer = (first.ready + first.blocked - left) / seconds
+    left = second.whole.ready + second.whole.blocked
+    before = sum(its.ready + its.blocked for its, _ in both)
+    fewer = (before - sum(its.ready + its.blocked for _, its in both)) / seconds
     return Stats(
-        info=second,
+        info=second.whole,
         seconds=seconds,
         rates=rates,
         wait=spread(wait_of(row) for row in ran),
@@ -92,17 +93,26 @@ def compare(first: QueueInfo, second: QueueInfo, rows: Iterable[Row], ping_ms: f
 
 
 def measure(
-    client: redis.Redis,
-    keys: QueueKeys,
+    parts: Parts,
     interval: float = 1.0,
     wait: Callable[[float], None] = time.sleep,
-    first: QueueInfo | None = None,
-) -> Stats:
-    """Look twice, `interval` seconds apart (or once, where an earlier look is `first`)."""
-    first = first or queue_info(client, keys)
+    first: Survey | None = None,
+) -> tuple[Stats, Survey]:
+    """Look twice, `interval` seconds apart (or once, where an earlier look is `first`); also what
+    the second one saw."""
+    first = first or survey(parts)
     wait(interval)
     began = time.perf_counter()
-    second = queue_info(client, keys)
-    ping_ms = (time.perf_counter() - began) * 1000
-    rows = islice(read_history(client, keys, str(first.now)), SAMPLE_ROWS)
-    return compare(first, second, rows, ping_ms)
+    second = survey(parts)
+    ping_ms = (time.perf_counter() - began) * 1000 / max(1, len(second.each))
+
+    def since(part: Part) -> list[Row]:
+        known = first.each.get(part.name)
+        if known is None:
+            return []
+        rows = read_history(part.client, part.keys, str(known.now))
+        return list(islice(rows, SAMPLE_ROWS // len(second.each)))
+
+    some, _ = parts.each(since)
+    rows = [row for its in some.values() for row in its]
+    return compare(first, second, rows, ping_ms), second

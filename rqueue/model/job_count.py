@@ -55,6 +55,27 @@ class JobCount(int):
                 stayed[id_] = why_it_stays(was)
         return cls(counted, stayed)
 
+    @classmethod
+    def of_shards(cls, ids: Iterable[str], counts: Iterable[JobCount]) -> Self:
+        """Of jobs that were named in several queues, each of which has some: a job stays where none
+        of them changed it."""
+        said: dict[str, list[str]] = {id_: [] for id_ in ids}
+        done, changed = 0, set[str]()
+        for count in counts:
+            done += int(count)
+            for id_, reasons in said.items():
+                if id_ in count.stayed:
+                    reasons.append(count.stayed[id_])
+                else:
+                    changed.add(id_)
+        unknown = _SAID["unknown"]
+        stayed = {
+            id_: next((why for why in reasons if why != unknown), unknown)
+            for id_, reasons in said.items()
+            if id_ not in changed
+        }
+        return cls(done, dict(islice(stayed.items(), STAYED_MOST)))
+
     def __add__(self, other: int) -> JobCount:
         """Both together."""
         more = other.stayed if isinstance(other, JobCount) else {}

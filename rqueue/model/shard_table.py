@@ -8,6 +8,7 @@ times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from hashlib import blake2b
@@ -21,6 +22,11 @@ from rqueue.model.server_url import problem_of
 __all__ = ["SHARDS_MAX", "WEIGHT_MAX", "Move", "Shard", "ShardTable", "home", "shard_of_name"]
 
 SHARDS_MAX, WEIGHT_MAX = 1000, 100
+
+PAST_MAX = 64
+"""Earlier changes that a table remembers at the most: of those before them ids are not asked."""
+
+_CHANGE = re.compile(r"(\d{1,15})([+-])(\d{1,3})\*(\d{1,3})")
 
 State = Literal["open", "draining", "closed"]
 
@@ -57,9 +63,14 @@ class Shard(NamedTuple):
     @classmethod
     def parse(cls, number: str, text: str) -> Shard:
         """The shard whose text this is. Raises ValueError."""
-        state, weight, place = text.split(" ", 2)
-        if state not in ("open", "draining", "closed"):
-            raise ValueError(f"no state of a shard: {state!r}")
+        words = text.split(" ", 2)
+        if len(words) != 3 or words[0] not in ("open", "draining", "closed"):
+            raise ValueError(f"shard {number} is said to be {shown(text)}")
+        state, weight, place = words
+        if not weight.isdecimal() or not 1 <= int(weight) <= WEIGHT_MAX:
+            raise ValueError(f"shard {number} has the weight {shown(weight)}")
+        if int(number) >= SHARDS_MAX:
+            raise ValueError(f"a shard has the number {number}")
         return cls(int(number), state, int(weight), place)  # type: ignore[arg-type]
 
 
@@ -73,23 +84,74 @@ class Move(NamedTuple):
     shut: int | None = None
 
 
+class Change(NamedTuple):
+    """One change of a table: what version it made, and the shard that took keys from then on, or
+    took none any more, with the weight that it had."""
+
+    version: int
+    number: int
+    opened: bool
+    weight: int
+
+    @property
+    def text(self) -> str:
+        """As the table has it."""
+        return f"{self.version}{'+' if self.opened else '-'}{self.number}*{self.weight}"
+
+    @classmethod
+    def parse(cls, text: str) -> Change:
+        """The change whose text this is. Raises ValueError."""
+        found = _CHANGE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"an earlier change is said to be {shown(text)}")
+        version, sign, number, weight = found.groups()
+        return cls(int(version), int(number), sign == "+", int(weight))
+
+
 class ShardTable:
-    """The shards of a queue, by one version of its table; version 0: it has none."""
+    """The shards of a queue, by one version of its table; version 0: it has none. past: the changes
+    that led to it, the latest first, as long as shards may know ids from before them."""
 
     def __init__(
-        self, queue: str, version: int = 0, moving: str = "", shards: Iterable[Shard] = ()
+        self,
+        queue: str,
+        version: int = 0,
+        moving: str = "",
+        shards: Iterable[Shard] = (),
+        past: Iterable[Change] = (),
     ) -> None:
         self.queue = queue
         self.version = version
         self.moving = moving
         self.shards = {shard.number: shard for shard in shards}
+        self.past = tuple(past)
 
     @classmethod
     def of(cls, queue: str, fields: dict[str, str]) -> ShardTable:
-        """The table with these fields. Raises ValueError."""
-        shards = [Shard.parse(name, text) for name, text in fields.items() if name.isdigit()]
+        """The table with these fields. Raises ValueError where no table has them."""
+        shards = [Shard.parse(name, text) for name, text in fields.items() if name.isdecimal()]
         shards.sort()
-        return cls(queue, int(fields.get("version", 0)), fields.get("moving", ""), shards)
+        version = fields.get("version", "" if fields else "0")
+        if not version.isdecimal():
+            raise ValueError(f"its version is {shown(version)}")
+        past = [Change.parse(text) for text in fields.get("past", "").split()]
+        table = cls(queue, int(version), fields.get("moving", ""), shards, past)
+        table._check()
+        return table
+
+    def _check(self) -> None:
+        if not self.version:
+            if self.shards:
+                raise ValueError("it has shards and no version")
+            return
+        if not self.open:
+            raise ValueError("it has no open shard")
+        verb, _, rest = self.moving.partition(" ")
+        number, _, how = rest.partition(" ")
+        known = self.shards.get(int(number)) if number.isdecimal() else None
+        state = {"open": "open", "drain": "draining"}.get(verb)
+        if self.moving and (known is None or known.state != state or how not in ("", "unordered")):
+            raise ValueError(f"what changes is {shown(self.moving)}, which does not fit its shards")
 
     @property
     def open(self) -> list[Shard]:
@@ -117,6 +179,54 @@ class ShardTable:
         """The open shard that a key belongs to."""
         hashed = _hash(key)
         return max(self._seeds, key=lambda seed: _score(hashed, seed[0]))[1]
+
+    @cached_property
+    def _layouts(self) -> list[dict[int, int]]:
+        """The shards that took jobs, and their weights: before the latest change, and so on."""
+        found = [{shard.number: shard.weight for shard in self.open}]
+        for change in self.past:
+            before = dict(found[-1])
+            if change.opened:
+                before.pop(change.number, None)
+            else:
+                before[change.number] = change.weight
+            found.append(before)
+        return found[1:]
+
+    @cached_property
+    def _past_seeds(self) -> list[tuple[int, int, int]]:
+        """The hash of each part that a shard had in an earlier table, its number and the part."""
+        parts: dict[int, int] = {}
+        for layout in self._layouts:
+            for number, weight in layout.items():
+                parts[number] = max(parts.get(number, 0), weight)
+        return [
+            (_hash(f"{number} {part}"), number, part)
+            for number, weight in parts.items()
+            for part in range(weight)
+        ]
+
+    def earlier(self, key: str) -> list[Shard]:
+        """The shards that a key belonged to before, as far as that is known, the latest first: they
+        may know ids of its jobs."""
+        if not self.past:
+            return []
+        hashed = _hash(key)
+        ranked = sorted(self._past_seeds, key=lambda seed: -_score(hashed, seed[0]))
+        found = {self.shard_of(key).number: True}
+        for layout in self._layouts:
+            owner = next((n for _, n, part in ranked if part < layout.get(n, 0)), None)
+            if owner is not None and owner in self.shards:
+                found.setdefault(owner, True)
+        return [self.shards[number] for number in [*found][1:]]
+
+    def past_with(self, changed: Iterable[Shard]) -> str:
+        """What `past` is once these shards have changed."""
+        now = [
+            Change(self.version + 1, shard.number, shard.state == "open", shard.weight)
+            for shard in changed
+        ]
+        return " ".join(change.text for change in [*now, *self.past][:PAST_MAX])
 
     @property
     def move(self) -> Move:

@@ -252,8 +252,8 @@ class JobPacker:
             raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
         return _new(Packed, (id_, body, own, options))  # past its own constructor: half the time
 
-    def batches(self, calls: Iterable[Call] | str) -> Iterator[Batch]:
-        """Many jobs, signed, in batches for one step each."""
+    def batches(self, calls: Iterable[Call] | str, most: int = BATCH) -> Iterator[Batch]:
+        """Many jobs, signed, in batches of at most so many."""
         expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
         if isinstance(calls, str | bytes):
             raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
@@ -269,7 +269,7 @@ class JobPacker:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))
             batch.append((put, own))
             confirm = stricter(confirm, self.confirmation(options))
-            if len(batch) == BATCH:
+            if len(batch) == most:
                 yield Batch(batch, confirm)
                 batch, confirm = [], None
         if batch:

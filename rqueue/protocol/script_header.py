@@ -105,6 +105,7 @@ HOOKS = {
     "tabled": "each",
     "informed": "each",
     "lifted": "each",
+    "aware": "each",
     "room": "each",
     "counted": "each",
     "recount": "each",

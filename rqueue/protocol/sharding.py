@@ -10,6 +10,9 @@ leases and when a shard has a word for them, and by `rqueue shards`.
 2. Then those that get keys: they take jobs from now on, and wait.
 3. Where nothing is left before a fence, those that waited for it do so no more.
 4. When they wait for none, the move is over; a drained shard without jobs is closed.
+5. Ids of jobs whose keys have moved are known to the shard that they were in. Who enqueues an id
+   asks those first that its key belonged to before (`ShardTable.earlier`), until all of them say
+   that nothing is left from then: that is noted in the table.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
-from rqueue.errors import RQueueError
+from rqueue.errors import QueueDamaged, RQueueError
 from rqueue.logs import logger
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.protocol.call import ScriptCall
@@ -43,13 +46,24 @@ log = logger("rqueue")
 
 
 def advancing(keys: QueueKeys) -> Steps:
-    """Do all that can be done now. Raises the server errors; a shard that cannot be reached holds
-    up the others where they wait for it."""
+    """Do all that can be done now. Raises the server errors, and QueueDamaged where a shard knows a
+    later table than there is; a shard that cannot be reached holds up the others where they wait
+    for it."""
+    before = -1
     while True:
         table: ShardTable = yield None, read_shards(keys)
         informed = yield from _inform(keys, table)
-        if informed is None:
-            continue  # there is a later version
+        if isinstance(informed, str):
+            # there is a later version: unless an earlier table was put back
+            if table.version == before:
+                raise QueueDamaged(
+                    keys.queue,
+                    keys.shards,
+                    problem=f"its table of shards has version {table.version}, and {informed} knows"
+                    " a later one",
+                )
+            before = table.version
+            continue
         if table.moving:
             if not (yield from _lift(keys, table, informed)):
                 return table
@@ -61,6 +75,9 @@ def advancing(keys: QueueKeys) -> Steps:
             if shard.state == "draining" and informed[shard.number].empty
         ]
         if not over:
+            if table.past and not (yield from _remembered(keys, table, informed)):
+                yield None, set_shards(keys, table.version, {"past": ""})
+                continue
             return table
         closed = {str(shard.number): shard._replace(state="closed").text for shard in over}
         yield None, set_shards(keys, table.version, closed)
@@ -68,13 +85,13 @@ def advancing(keys: QueueKeys) -> Steps:
 
 def _inform(
     keys: QueueKeys, table: ShardTable
-) -> Generator[tuple[Shard | None, ScriptCall[Any]], Any, dict[int, Informed] | None]:
-    """What each shard that may have jobs says; None where one knows a later version."""
+) -> Generator[tuple[Shard | None, ScriptCall[Any]], Any, dict[int, Informed] | str]:
+    """What each shard that may have jobs says; the name of one that knows a later version."""
     move = table.move
     informed: dict[int, Informed] = {}
     for shard in sorted(table.served, key=lambda shard: shard.number in move.targets):
         role, sources = "", ()  # type: str, tuple[int, ...]
-        if shard.number == move.shut:
+        if shard.number == move.shut or shard.state == "draining":
             role = "shut"
         elif shard.number in move.targets:
             role, sources = "wait", move.sources
@@ -84,8 +101,28 @@ def _inform(
         call = inform_shard(its, table.queue, table.version, role, sources)
         informed[shard.number] = found = yield shard, call
         if found.word == "old":
-            return None
+            return its.queue
     return informed
+
+
+def _remembered(
+    keys: QueueKeys, table: ShardTable, informed: dict[int, Informed]
+) -> Generator[tuple[Shard | None, ScriptCall[Any]], Any, bool]:
+    """Whether a shard may know ids of jobs whose keys have left it since."""
+    if any(found.remembers for found in informed.values()):
+        return True
+    for number in {change.number for change in table.past}:
+        shard = table.shards.get(number)
+        if shard is None or shard.state != "closed":
+            continue
+        its = QueueKeys(table.name(number), keys.namespace)
+        try:
+            found = yield shard, inform_shard(its, table.queue, table.version, "shut")
+        except RQueueError:
+            return True  # nobody knows
+        if found.remembers:
+            return True
+    return False
 
 
 def _lift(

@@ -15,7 +15,7 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.put_handle import PutHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
-from rqueue.inspector import Inspector
+from rqueue.inspector import Inspector, QueueInfo, Survey
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.model.job import Delivery
 from rqueue.protocol.commands.enqueue import Put
@@ -128,12 +128,25 @@ CONSUMER: dict[str, Callable[[Any], object]] = {
 }
 
 
+NOTHING_SEEN = Survey(
+    QueueInfo("q", *(0,) * 6, False, {}, 0, {}, {}, 0, 0, 0),
+    {},
+    {},
+)
+"""An earlier look."""
+
 INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "queue_names": lambda i: i.queue_names(),
     "find_queues": lambda i: i.find_queues(),
     "queues": lambda i: i.queues(),
     "queue": lambda i: i.queue("q"),
     "require_queue": lambda i: i.require_queue("q"),
+    "survey": lambda i: i.survey("q"),
+    "parts": lambda i: i.parts("q"),
+    "spread": lambda i: i.spread(["q"]),
+    "part": lambda i: i.part("q"),
+    "client_of": lambda i: i.client_of("q"),
+    "measure": lambda i: i.measure("q", NOTHING_SEEN),
     "purge": lambda i: i.purge("q"),
     "jobs": lambda i: i.jobs("q"),
     "all_jobs": lambda i: list(i.all_jobs("q")),
@@ -159,6 +172,7 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
     "check_queue_at": lambda d: d.check_queue_at("q", ""),
     "check_service": lambda d: d.check_service("q"),
     "heal": lambda d: d.heal("q"),
+    "heal_at": lambda d: d.heal_at("q", ""),
 }
 
 
@@ -180,7 +194,7 @@ QUIET = {
     AsyncBackgroundPuts: {"add_error_listener", "add_listener", "close", "enqueue_request", "flush"}
     | {"put", "put_call"},
     Inspector: {"close", "doctor", "keys", "node_of"},
-    Doctor: {"repair"},
+    Doctor: {"repair", "check_places", "with_shards"},  # of a damaged queue `check_queue` says more
 }
 """What sends nothing, or is tried by a test of its own below."""
 

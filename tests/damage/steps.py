@@ -339,6 +339,7 @@ MAKERS: dict[str, Maker] = {
         else commands.pause(KEYS)
     ),
     "read_shards": lambda w, d: commands.read_shards(KEYS),
+    "find_known": lambda w, d: commands.find_known(KEYS, d(st.sampled_from([["a"], ["a", "new"]]))),
     "set_shards": lambda w, d: (
         commands.set_shards(
             KEYS,

@@ -110,7 +110,7 @@ def test_a_dead_letter_that_dies_again_is_not_requeued_again(
 
 def test_stats_between_two_looks(inspector: Inspector, queue: Queue, consumer: Make) -> None:
     queue.enqueue_puts([commands.Put(f"j{i}", b'["t"]') for i in range(4)])
-    first = inspector.queue(queue.name)
+    first = inspector.survey(queue.name)
     one = consumer(jobs=2)
     one.settle(ack=one.pull())
     report = inspector.stats(queue.name, 0, wait=lambda _seconds: None, first=first)
@@ -125,7 +125,7 @@ def test_stats_of_a_queue_whose_jobs_wait_behind_others(
     """A group that is worked off has one ready job at most: those behind it count too."""
     for _ in range(4):
         queue.send("t", options=Options(group="g"))
-    first = inspector.queue(queue.name)
+    first = inspector.survey(queue.name)
     one = consumer(jobs=1)
     one.settle(ack=one.pull(), pull=True)
     report = inspector.stats(queue.name, 0, wait=lambda _seconds: None, first=first)

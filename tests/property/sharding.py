@@ -3,7 +3,8 @@ consumers meet it, in steps of chance; and a model that says what must hold.
 
 Of each key the jobs are delivered in the order in which they were accepted, also where the key
 moves: one in another shard than the job before it waits until that one has ended. Nothing is lost,
-nothing ends twice, and once everybody has done what is to be done no shard waits any more.
+nothing ends twice, and once everybody has done what is to be done no shard waits any more. An id
+that is enqueued once more while its job lives is known, also where its key has moved meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands import Put, Window
 from rqueue.protocol.commands.settle import Retried
-from rqueue.protocol.commands.shards import of_version, read_shards, set_shards
+from rqueue.protocol.commands.shards import find_known, of_version, read_shards, set_shards
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
@@ -31,6 +32,9 @@ from tests.support.run_script import run
 KEYS = QueueKeys("spread", "property")
 PARENT = Kind.of(["sharded"])
 LEASE_MS, SHARDS, NAMES = 3_600_000, 5, 6
+RETRIES = 5
+KEEP_MS = 250
+"""How long records last: what a shard knows of a job that has ended it soon forgets."""
 
 
 @dataclass
@@ -42,6 +46,7 @@ class One:
     shard: int
     delivered: bool = False
     ended: bool = False
+    retries: int = 0
     aside: bool = False
     """It has left the order of its key: it waits to be tried again, and has no group."""
 
@@ -63,11 +68,14 @@ class Course:
         self.terms: dict[int, str] = {}
         self.held: dict[int, list[str]] = {}
         self.clock = 0
+        self.given = 0
         self.intended: list[tuple[int, dict[str, str]]] = []
+        self.configure()
         first = {str(number): Shard(number).text for number in range(3)}
         assert self.run(set_shards(KEYS, 0, {**first, "version": "1", "moving": ""}))
         self.table = self.advance()
         self.clients = [self.table] * 3
+        self.unknown: list[tuple[str, str, ShardTable]] = []
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -85,6 +93,11 @@ class Course:
     def now_table(self) -> ShardTable:
         table: ShardTable = self.run(read_shards(KEYS))
         return table
+
+    def configure(self) -> None:
+        """Records are short-lived in all shards."""
+        for number in range(SHARDS):
+            self.client.hset(self.at(number).meta, "keep_ms", KEEP_MS)
 
     def advance(self) -> ShardTable:
         """All that an operator does who is not killed."""
@@ -117,10 +130,60 @@ class Course:
                 self.begin_advance()
             return
         assert accepted.accepted == 1
-        one = self.jobs[id_] = One(id_, key, shard.number)
+        self.accepted(id_, key, shard.number, accepted.handed_to)
+
+    def accepted(self, id_: str, key: str, shard: int, handed_to: str) -> None:
+        """A shard has taken a job."""
+        assert id_ not in self.jobs, f"{id_} is accepted once more, by shard {shard}"
+        one = self.jobs[id_] = One(id_, key, shard)
         self.by_key.setdefault(key, []).append(one)
-        if accepted.handed_to:
-            self.delivered(shard.number, [id_])
+        if handed_to:
+            self.delivered(shard, [id_])
+
+    def ask(self) -> None:
+        """A client has an id of its own: a new one, that of another client, or one that it has
+        enqueued before. It asks the shards that the key belonged to."""
+        table = self.clients[self.random.randrange(len(self.clients))]
+        live = [one for one in self.jobs.values() if not one.ended]
+        moved = [one for one in live if one.shard != table.shard_of(one.key).number]
+        others = [(id_, key) for id_, key, _ in self.unknown]
+        chance = self.random.random()
+        if others and chance < 0.4:
+            id_, key = self.random.choice(others)
+        elif live and chance < 0.8:
+            one = self.random.choice(moved or live)
+            id_, key = one.id, one.key
+        else:
+            self.given += 1
+            id_, key = f"g{self.given}", f"k{self.random.randrange(NAMES)}"
+        for shard in table.earlier(key):
+            known = self.run(find_known(self.at(shard.number), [id_]))
+            if known.version < table.version and shard.state != "closed":
+                self.begin_advance()
+                return
+            if known.places:
+                assert id_ in self.jobs
+                return
+        self.unknown.append((id_, key, table))
+
+    def enqueue_unknown(self) -> None:
+        """A client that has asked enqueues, by the table by which it asked."""
+        if not self.unknown:
+            return
+        id_, key, table = self.unknown.pop(self.random.randrange(len(self.unknown)))
+        if id_ in self.jobs and self.jobs[id_].ended:
+            return  # its record may be gone by now
+        shard = table.shard_of(key)
+        put = Put(id_, b"[]", group=key if self.grouped else "")
+        call = of_version(commands.enqueue(self.at(shard.number), [put]), table.version)
+        try:
+            accepted = self.run(call)
+        except ShardsChanged:
+            return
+        if accepted.accepted:
+            self.accepted(id_, key, shard.number, accepted.handed_to)
+        else:
+            assert id_ in self.jobs
 
     def change(self) -> None:
         """An operator changes the table as it looked a while ago, and may be killed behind it."""
@@ -142,6 +205,8 @@ class Course:
         else:
             return
         fields["version"] = str(table.version + 1)
+        changed = Shard.parse(str(number), fields[str(number)])
+        fields["past"] = table.past_with([changed])
         self.intended.append((table.version, fields))
 
     def begin_advance(self) -> None:
@@ -195,8 +260,10 @@ class Course:
         chance = self.random.random()
         if chance < 0.1:
             said = {"release": [id_]}
-        elif chance < 0.35:
-            said = {"retry": [Retried(id_.encode(), 500, "old", True, b"{}")]}
+        elif chance < 0.35 and self.jobs[id_].retries < RETRIES:
+            self.jobs[id_].retries += 1
+            delay = self.random.choice([500, 500, 4000])
+            said = {"retry": [Retried(id_.encode(), delay, "old", True, b"{}")]}
             self.jobs[id_].aside = not self.grouped
         else:
             assert not self.jobs[id_].ended, f"{id_} ends twice"
@@ -233,6 +300,7 @@ class Course:
         """One step of chance."""
         steps = [self.enqueue] * 7 + [self.go_on] * 6 + [self.pull] * 5 + [self.settle] * 5
         steps += [self.learn, self.kill, self.pass_time, self.change, self.change]
+        steps += [self.ask] * 4 + [self.enqueue_unknown] * 3
         self.random.choice(steps)()
 
     def end(self) -> None:
@@ -251,6 +319,10 @@ class Course:
         assert not left, f"lost, or held up: {left[:3]}"
         table = self.advance()
         assert not table.moving
+        for _ in range(4):
+            self.pass_time()
+            table = self.advance()
+        assert not table.past, "nothing is left from before, and it is remembered"
         assert {shard.state for shard in table.shards.values()} <= {"open", "closed"}
         for shard in table.shards.values():
             meta = self.client.hgetall(self.at(shard.number).meta)

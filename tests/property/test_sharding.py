@@ -7,16 +7,20 @@ import pytest
 import redis
 
 from rqueue.errors import RQueueError
+from rqueue.model.shard_table import Shard, ShardTable
+from rqueue.protocol import commands
+from rqueue.protocol.commands import Put
+from rqueue.protocol.commands.shards import find_known, of_version, set_shards
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import Fault, each
-from tests.property.sharding import Course
+from tests.property.sharding import KEYS, Course
 from tests.property.sources import changed, frozen
 
 KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
 SEEDS, STEPS = 6, 250
 FIRST = {
-    "a group that waits to be tried again is not waited for": 11,
+    "a group that waits to be tried again is not waited for": 3,
     "one fence less is enough": 3,
     "a change is made though another one was faster": 4,
 }
@@ -107,3 +111,81 @@ def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> 
     changed(tmp_path, fault.file, fault.right, fault.wrong)
     with pytest.raises((AssertionError, RQueueError)):
         search(client, Scripts(tmp_path / "lua"), FIRST.get(fault.name, 0))
+
+
+def ids_over_a_move(client: redis.Redis, lua: Scripts) -> None:
+    """A job lives on in the shard that its key has left, long after what else was there is gone: a
+    client that has its id learns of it for as long as it lives, and asks nobody afterwards."""
+    course = Course(client, lua, 0, KINDS[0])
+    before = course.table
+    opened = Shard(3)
+    fields = {"3": opened.text, "version": "2", "moving": "open 3"}
+    fields["past"] = before.past_with([opened])
+    after = ShardTable.of("spread", {**{str(n): Shard(n).text for n in range(3)}, **fields})
+    key = next(name for name in map(str, range(99)) if after.shard_of(name).number == 3)
+    old = before.shard_of(key)
+    assert after.earlier(key) == [old]
+    put = Put("late", b"[]", delay_ms=3_600_000)
+    call = of_version(commands.enqueue(course.at(old.number), [put]), before.version)
+    assert course.run(call).accepted == 1
+    assert course.run(set_shards(KEYS, before.version, fields))
+    look = find_known(course.at(old.number), ["late", "never"])
+    # it may take a job still from a client that has not heard
+    assert course.run(look).version < after.version
+    for _ in range(8):
+        course.pass_time()
+        table = course.advance()
+        assert not table.moving and table.earlier(key) == [old]
+        assert course.run(look) == (after.version, {0})
+    course.run(commands.cancel(course.at(old.number), "late"))
+    course.pull()
+    for _ in range(4):
+        course.pass_time()
+        table = course.advance()
+    assert not table.past
+
+
+def test_an_id_is_known_where_its_key_was(client: redis.Redis, tmp_path: Path) -> None:
+    ids_over_a_move(client, frozen(tmp_path))
+
+
+FORGETFUL = [
+    Fault(
+        "what a shard knows is not noted when keys leave it",
+        "policies/shard/informed.lua",
+        "then fence_ids_mark(base) end",
+        "then local _ = nil end",
+    ),
+    Fault(
+        "what a shard knows is forgotten while its jobs live",
+        "include/fence/ids.lua",
+        "if not fence_ids_live(base, tonumber(row[1])) then",
+        "if true then",
+    ),
+    Fault(
+        "a shard that was not informed says what it does not know",
+        "find_known.lua",
+        "return { queue.now, version or 0, found }",
+        "return { queue.now, 999, found }",
+    ),
+    Fault(
+        "of live jobs it is not said that they are known",
+        "find_known.lua",
+        "{ 'jobs', 'ended', 'ended:old' }",
+        "{ 'ended', 'ended:old' }",
+    ),
+    Fault(
+        "a delayed job is not looked for",
+        "include/fence/ids.lua",
+        "if tonumber(string.sub(member, 3, MEMBER_PREFIX)) <= position then return true end",
+        "local _ = member",
+    ),
+]
+
+
+@each(FORGETFUL)
+def test_what_is_forgotten_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+    frozen(tmp_path)
+    changed(tmp_path, fault.file, fault.right, fault.wrong)
+    with pytest.raises((AssertionError, RQueueError)):
+        ids_over_a_move(client, Scripts(tmp_path / "lua"))

@@ -1,6 +1,12 @@
 """Samples of the calls about queues that are spread over shards."""
 
-from rqueue.protocol.commands.shards import inform_shard, lift_fence, read_shards, set_shards
+from rqueue.protocol.commands.shards import (
+    find_known,
+    inform_shard,
+    lift_fence,
+    read_shards,
+    set_shards,
+)
 from tests.protocol.sample import K, Sample
 
 SHARDS: dict[str, list[Sample]] = {
@@ -18,5 +24,6 @@ SHARDS: dict[str, list[Sample]] = {
             {"version": 4, "sources": "1 2"},
         )
     ],
+    "find_known": [Sample(find_known(K, ["a", "b"]), {}, ["a", "b"])],
     "lift_fence": [Sample(lift_fence(K, 4, 2), {"version": 4, "source": 2})],
 }

@@ -1,5 +1,6 @@
 --- @include "fence/older"
 --- @include "fence/word"
+--- @include "fence/ids"
 --- @include "consumer/most"
 
 --- The shard of queue `of` is informed of a version of the table. `role`: "" | "fence": what it has goes before what comes to
@@ -7,7 +8,8 @@
 --- of other shards with spaces between them. Said again it changes nothing. Answers what it is to it: new, known or old.
 local function shard_informed(base, of, version, role, sources)
   local meta = base .. 'meta'
-  local known = tonumber(redis.call('HGET', meta, 'shard_version')) or 0
+  local row = redis.call('HMGET', meta, 'shard_version', 'shut')
+  local known = tonumber(row[1]) or 0
   if version < known then return 'old' end
   local fence = redis.call('HGET', meta, 'fence')
   if version == known then
@@ -20,6 +22,8 @@ local function shard_informed(base, of, version, role, sources)
     redis.call('HDEL', meta, 'fence_by', 'fence_at')
     if not fence_older(base, redis.call('HGET', meta, 'fence')) then redis.call('HDEL', meta, 'fence') end
   end
+  -- one that was shut has lost its keys before
+  if role ~= 'wait' and not row[2] then fence_ids_mark(base) end
   if role == 'shut' then redis.call('HSET', meta, 'shut', '1') else redis.call('HDEL', meta, 'shut') end
   if role == 'wait' and sources ~= '' and not redis.call('HGET', meta, 'fences') then
     if redis.call('HGET', meta, 'paused') == '1' then redis.call('HSET', meta, 'fenced_pause', '1') end

@@ -47,7 +47,7 @@ class AsyncEnqueuing(AsyncQueueCalls):
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[AsyncJobHandle[Any]] = []
         if self._shards is not None:
-            for batch in self._packer.batches(calls):
+            for batch in self._packer.batches(calls, await self._shards.most()):
                 handles += await self._shards.store(batch, max_wait)
             return handles
         sent: tuple[Batch, AsyncFlight[Accepted]] | None = None

@@ -140,6 +140,7 @@ class AsyncShardChanges:
                     await self._make_like(table.open[0], shard)
             fields = {str(shard.number): shard.text for shard in changed}
             fields |= {"version": str(table.version + 1), "moving": moving}
+            fields["past"] = table.past_with(changed)
             if await self._queue._run(set_shards(self._queue.keys, table.version, fields)):
                 await self._shards.advance()
                 return changed[0].number

@@ -48,7 +48,7 @@ class Enqueuing(QueueCalls):
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[JobHandle[Any]] = []
         if self._shards is not None:
-            for batch in self._packer.batches(calls):
+            for batch in self._packer.batches(calls, self._shards.most()):
                 handles += self._shards.store(batch, max_wait)
             return handles
         sent: tuple[Batch, Flight[Accepted]] | None = None

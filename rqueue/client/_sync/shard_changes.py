@@ -141,6 +141,7 @@ class ShardChanges:
                     self._make_like(table.open[0], shard)
             fields = {str(shard.number): shard.text for shard in changed}
             fields |= {"version": str(table.version + 1), "moving": moving}
+            fields["past"] = table.past_with(changed)
             if self._queue._run(set_shards(self._queue.keys, table.version, fields)):
                 self._shards.advance()
                 return changed[0].number

@@ -9,12 +9,14 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from rqueue.errors import ConfigError, QueueSharded, ServerError, ShardsChanged
+from rqueue.client._sync.earlier_shards import Asked, known_before
+from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.errors import ConfigError, QueueSharded, ServerError, ShardsChanged, UnknownQueue
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.model.signing import split_signature
 from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.commands.enqueue import Put
+from rqueue.protocol.commands.enqueue import BATCH, Put
 from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.job_packer import Batch, JobPacker, Packed, as_put
 from rqueue.protocol.keys import QueueKeys
@@ -25,6 +27,9 @@ __all__ = ["Shards"]
 
 TRIES = 20
 """How often a job is sent again because the table has changed just then."""
+
+WIDEST = 16
+"""For so many shards steps are filled, as far as the keys permit."""
 
 LENGTH_S = 1.0
 """How long the length of a shard is taken to be what it was seen to be."""
@@ -82,8 +87,12 @@ class Shards(Generic[Q]):
 
     def advance(self) -> ShardTable:
         """Do all that the table asks for and can be done now, see `rqueue.protocol.sharding`."""
-        self._table = advance(self._run_at, self._queue.keys)
-        return self._table
+        table = advance(self._run_at, self._queue.keys)
+        if not table.version:
+            self._table = None
+            raise UnknownQueue(self._queue.name, "its table of shards is gone")
+        self._table = table
+        return table
 
     def _run_at(self, shard: Shard | None, call: ScriptCall[T]) -> T:
         if shard is None:
@@ -103,6 +112,11 @@ class Shards(Generic[Q]):
             self._elsewhere[shard.place] = found
         return found.at(name)
 
+    def _calls_at(self, shard: Shard) -> QueueCalls:
+        found: Any = self.at(shard)
+        calls: QueueCalls = found
+        return calls
+
     def close(self) -> None:
         """Close the connections to other servers than that of the table."""
         while self._elsewhere:
@@ -110,9 +124,8 @@ class Shards(Generic[Q]):
 
     # -- where a job goes --------------------------------------------------------------------------
 
-    def _shard_for(self, put: Put, own: bool) -> Shard:
+    def _shard_for(self, key: str) -> Shard:
         table = self.table()
-        key = _key_of(put, own)
         return table.shard_of(key) if key else self._shorter(table.open)
 
     def _shorter(self, shards: list[Shard]) -> Shard:
@@ -154,12 +167,16 @@ class Shards(Generic[Q]):
         """Enqueue one job where it belongs."""
         options = packed.options
         put = as_put(packed.id, b"", options)
+        key = _key_of(put, packed.own)
         if options.key:
             packed = packed._replace(options=replace(options, key=None))
         for tries in range(TRIES):
             table = self.table()
-            shard = self._shard_for(put, packed.own)
+            shard = self._shard_for(key)
             try:
+                asked = Asked(0, put, packed.own, key)
+                if table.past and (known := known_before(table, [asked], self._calls_at)):
+                    return known[0]
                 return self.at(shard).enqueue_here(packed, table.version)
             except ShardsChanged as error:
                 if tries == TRIES - 1:
@@ -167,36 +184,63 @@ class Shards(Generic[Q]):
                 self._changed(error)
         raise AssertionError
 
+    def most(self) -> int:
+        """How many jobs are sorted by their shards at a time, so that the steps of each are not too
+        small."""
+        return BATCH * min(WIDEST, len((self.table()).open))
+
     def store(self, batch: Batch, max_wait: float | None) -> list[Any]:
         """Enqueue many jobs, one step for each shard; each key's in their order."""
         handles: dict[int, Any] = {}
-        left = [(place, _unsigned(put), own) for place, (put, own) in enumerate(batch.jobs)]
+        left = [
+            Asked(place, _unsigned(put), own, _key_of(put, own))
+            for place, (put, own) in enumerate(batch.jobs)
+        ]
         for tries in range(TRIES):
-            table = self.table()
-            shards: dict[Shard, list[tuple[int, Put, bool]]] = {}
-            for place, put, own in left:
-                shard = self._shard_for(put, own)
-                shards.setdefault(shard, []).append((place, put, own))
-            refused: list[tuple[int, Put, bool]] = []
-            changed: ShardsChanged | None = None
-            for shard, some in shards.items():
-                queue = self.at(shard)
-                puts = queue._packer.signed_puts([put._replace(key="") for _, put, _ in some])
-                jobs = [(put, job[2]) for put, job in zip(puts, some, strict=True)]
-                step = Batch(jobs, batch.confirm, table.version)
-                try:
-                    its = queue.store_here(step, max_wait)
-                except ShardsChanged as error:
-                    refused, changed = refused + some, error
-                else:
-                    handles |= {job[0]: one for job, one in zip(some, its, strict=True)}
-            if changed is None:
+            try:
+                self._store(batch, left, max_wait, handles)
+            except ShardsChanged as error:
+                if tries == TRIES - 1:
+                    raise
+                left = [job for job in left if job.place not in handles]
+                self._changed(error)
+            else:
                 break
-            if tries == TRIES - 1:
-                raise changed
-            left = sorted(refused, key=lambda job: job[0])
-            self._changed(changed)
         return [handles[place] for place in sorted(handles)]
+
+    def _store(
+        self,
+        batch: Batch,
+        jobs: list[Asked],
+        max_wait: float | None,
+        handles: dict[int, Any],
+    ) -> None:
+        """Enqueue these jobs of a batch by the table as it is known; `handles` gets what came of
+        each. Raises ShardsChanged where a shard refuses the table; the other shards have theirs
+        then."""
+        table = self.table()
+        if table.past:
+            handles |= known_before(table, jobs, self._calls_at)
+        shards: dict[Shard, list[Asked]] = {}
+        for job in jobs:
+            if job.place not in handles:
+                shards.setdefault(self._shard_for(job.key), []).append(job)
+        changed: ShardsChanged | None = None
+        for shard, its in shards.items():
+            queue = self.at(shard)
+            for start in range(0, len(its), BATCH):
+                some = its[start : start + BATCH]
+                puts = queue._packer.signed_puts([job.put._replace(key="") for job in some])
+                signed = [(put, job.own) for put, job in zip(puts, some, strict=True)]
+                step = Batch(signed, batch.confirm, table.version)
+                try:
+                    stored = queue.store_here(step, max_wait)
+                except ShardsChanged as error:
+                    changed = error
+                    break  # what follows goes behind these
+                handles |= {job.place: one for job, one in zip(some, stored, strict=True)}
+        if changed is not None:
+            raise changed
 
 
 def _key_of(put: Put, own: bool) -> str:

@@ -43,8 +43,11 @@ class Action(NamedTuple):
 
     def run(self, inspector: Inspector, queue: str, ids: Sequence[str], user: str) -> int:
         """Do it; who did it is logged."""
-        client = Queue(queue, redis=inspector.redis, settings=inspector.settings)
-        done = self.do(inspector, client, ids)
+        each = []
+        for part in inspector.parts(queue):
+            client = Queue(part.name, redis=part.client, settings=inspector.settings)
+            each.append(self.do(inspector, client, ids))
+        done = any(each) if self.of_queue else sum(each)
         log.info("%s: %s in queue %s: %d of %s", user, self.label, queue, done, list(ids) or "it")
         return done
 

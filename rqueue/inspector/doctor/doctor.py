@@ -8,26 +8,35 @@ script per job or consumer, which looks once more itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import redis
 
-from rqueue.errors import QueueDamaged, RedisUnavailable
-from rqueue.inspector.doctor.checkup import Checkup
+from rqueue.errors import InvalidName, QueueDamaged, RedisUnavailable
+from rqueue.inspector.doctor.checkup import LOOKS, PAUSE_S, Checkup
 from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.flow_checks import ends_elsewhere
 from rqueue.inspector.doctor.owner_checks import kind_of_groups
 from rqueue.inspector.doctor.service_checks import check_service
+from rqueue.inspector.doctor.shard_checks import (
+    check_places,
+    diagnose_table,
+    kind_of_table,
+    see_to_shards,
+)
 from rqueue.inspector.doctor.walk import Walk
+from rqueue.inspector.parts import Parts, Places
 from rqueue.inspector.queues import require_queue
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys
+from rqueue.settings import redact
 from rqueue.transport.key_scan import find_queues
-from rqueue.transport.redis_client import execute
+from rqueue.transport.redis_client import execute, open_client
 
 ROUNDS = 20
 """Rounds of checking and repairing that one repair takes at the most."""
@@ -42,10 +51,12 @@ class Doctor:
         namespace: str,
         *,
         wait: Callable[[float], None] = time.sleep,
+        places: Places | None = None,
     ) -> None:
         self._client = client
         self._namespace = namespace
         self._wait = wait
+        self._places = places or Places(client, namespace, open_client)
         self.looked_at = 0
 
     def check_server(self) -> list[Finding]:
@@ -53,33 +64,79 @@ class Doctor:
         between them."""
         return check_nodes(self._client, self._wait)
 
+    def check_places(self, names: list[str]) -> list[Finding]:
+        """The same of other servers, which shards of these queues are on."""
+        spread = self._spread(names)
+        return [one for parts in spread.values() for one in check_places(parts, self._wait)]
+
+    def with_shards(self, names: Mapping[str, str]) -> dict[str, str]:
+        """These queues and their nodes, and the shards of those that are spread."""
+        found = dict(names)
+        for name, parts in self._spread(list(names)).items():
+            for part in parts:
+                place = part.shard.place if part.shard is not None else ""
+                found.setdefault(part.name, redact(place) or names[name])
+        return found
+
+    def _spread(self, names: list[str]) -> dict[str, Parts]:
+        found: dict[str, Parts] = {}
+        for name in names:
+            # of a damaged one `check_queue` says what is wrong
+            with suppress(QueueDamaged, InvalidName):
+                found |= self._places.spread([name])
+        return found
+
     def check_queue(self, name: str) -> list[Finding]:
-        """The problems of one queue. Raises UnknownQueue."""
-        keys = QueueKeys(name, self._namespace)
-        require_queue(self._client, keys)
-        checkup = Checkup(self._client, keys, self._wait)
+        """The problems of one queue; of one that is spread those of its table. Raises
+        UnknownQueue."""
+        client, keys = self._place(name)
+        require_queue(client, keys)
+        checkup = Checkup(client, keys, self._wait)
         found = checkup.findings()
         self.looked_at += checkup.walk.jobs
+        return found + self._check_table(keys)
+
+    def _place(self, name: str) -> tuple[redis.Redis, QueueKeys]:
+        """Where a queue is."""
+        keys = QueueKeys(name, self._namespace)
+        try:
+            part = self._places.parts(name).found[0]
+        except QueueDamaged:
+            return self._client, keys
+        return (part.client, keys) if part.name == name else (self._client, keys)
+
+    def _check_table(self, keys: QueueKeys) -> list[Finding]:
+        """What is wrong each time that it is looked at."""
+        found = diagnose_table(self._places, keys)
+        for _ in range(LOOKS - 1):
+            if not found:
+                return []
+            self._wait(PAUSE_S)
+            again = {one.key for one in diagnose_table(self._places, keys)}
+            found = [one for one in found if one.key in again]
         return found
 
     def check_service(self, name: str) -> list[Finding]:
         """Notes on jobs that no worker will run as things are; none of a queue that is damaged.
         Raises UnknownQueue."""
         try:
-            return check_service(self._client, QueueKeys(name, self._namespace))
+            return check_service(*self._place(name))
         except QueueDamaged:
             return []  # `check_queue` says what is wrong
 
     def check(self) -> list[Finding]:
-        """The server and all its queues. Nodes of a cluster that cannot be asked are findings."""
+        """The server and all its queues, and the shards of these on other servers. What cannot be
+        asked is a finding."""
         found = self.check_server()
-        for name, node in find_queues(self._client, self._namespace).nodes.items():
+        here = find_queues(self._client, self._namespace).nodes
+        found += self.check_places(list(here))
+        for name, node in self.with_shards(here).items():
             found += self.check_queue_at(name, node)
         return found
 
     def check_queue_at(self, name: str, node: str) -> list[Finding]:
-        """Problems and notes of one queue; node: of a cluster, where it is. That this one went away
-        is a finding too. Raises UnknownQueue."""
+        """Problems and notes of one queue; node: of a cluster, where it is, or the server of a
+        shard. That this one went away is a finding too. Raises UnknownQueue."""
         try:
             return self.check_queue(name) + self.check_service(name)
         except RedisUnavailable as error:
@@ -92,7 +149,7 @@ class Doctor:
         whether something has changed meanwhile."""
         if finding.action is None or not finding.remedy:
             return False
-        self._act(QueueKeys(finding.queue, self._namespace), finding.action)
+        self._act(*self._place(finding.queue), finding.action)
         return True
 
     def heal(
@@ -111,9 +168,20 @@ class Doctor:
                 return found
         return self.check_queue(name)
 
-    def _act(self, keys: QueueKeys, action: Action) -> None:
+    def heal_at(
+        self, name: str, node: str, on_repair: Callable[[Finding], None] = lambda _finding: None
+    ) -> list[Finding]:
+        """`heal`, and what there is to say of its service; node: see `check_queue_at`."""
+        try:
+            return self.heal(name, on_repair) + self.check_service(name)
+        except RedisUnavailable as error:
+            if not node:
+                raise
+            return [unchecked(name, node, error)]
+
+    def _act(self, client: redis.Redis, keys: QueueKeys, action: Action) -> None:
         def run(call: commands.ScriptCall[Any]) -> None:
-            execute(self._client, call, queue=keys.queue)
+            execute(client, call, queue=keys.queue)
 
         if action.verb == "job":
             for id_ in action.ids:
@@ -125,16 +193,14 @@ class Doctor:
                     run(commands.repair_job(keys, id_, step, b"", action.others))
         elif action.verb == "consumer":
             for name in action.ids:
-                while execute(self._client, commands.repair_consumer(keys, name), queue=keys.queue)[
-                    1
-                ]:
+                while execute(client, commands.repair_consumer(keys, name), queue=keys.queue)[1]:
                     pass
         elif action.verb == "type":
             run(commands.repair_type(keys, action.which))
             if action.which == "meta":
                 # without it there is no queue to look at; the checks after this one find the rest
                 run(commands.repair_meta(keys, [DEFAULT_LEVEL]))
-                if kind := kind_of_groups(self._client, keys):
+                if kind := kind_of_table(client, keys) or kind_of_groups(client, keys):
                     run(commands.configure(keys, {"v": kind.stamp}))
         elif action.verb == "meta":
             run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
@@ -149,18 +215,20 @@ class Doctor:
             for start in range(0, len(action.ids), SLICE):
                 run(commands.repair_outbox(keys, action.ids[start : start + SLICE]))
         elif action.verb == "room":
-            while execute(self._client, commands.repair_room(keys), queue=keys.queue):
+            while execute(client, commands.repair_room(keys), queue=keys.queue):
                 pass
         elif action.verb == "unique":
             run(commands.mend_keys(keys, action.ids))
         elif action.verb == "parents":
             for id_ in action.ids:
                 run(commands.repair_parents(keys, id_, action.place))
-                if said := ends_elsewhere(Walk(self._client, keys), id_, action.place):
+                if said := ends_elsewhere(Walk(client, keys), id_, action.place):
                     run(commands.join(keys, [(id_, said)]))
+        elif action.verb == "shards":
+            see_to_shards(self._places, keys)
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:
             # what every pool does with each renewal of its leases
-            while execute(self._client, commands.renew(keys, 1000, []), queue=keys.queue).more:
+            while execute(client, commands.renew(keys, 1000, []), queue=keys.queue).more:
                 pass

@@ -24,6 +24,7 @@ INVARIANTS = {
     "workflows": "who waits for other jobs waits for some that have not ended",
     "room": "what a bounded queue keeps free is kept for producers that wait, and counted",
     "records": "no ended job is alive; dead letters have causes; notes are of jobs that are there",
+    "shards": "the shards of a queue know the table in force, and no other",
     "service": "where jobs wait, a worker serves their queue and knows their tasks",
     "server": "the server keeps what it is given, and is one that rqueue works with",
 }
@@ -48,6 +49,7 @@ class Action:
         "unique",
         "owner",
         "parents",
+        "shards",
     ]
     ids: tuple[str, ...] = ()
     member: bytes = b""

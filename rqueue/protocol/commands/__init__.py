@@ -93,6 +93,7 @@ from rqueue.protocol.commands.schedules import (
 )
 from rqueue.protocol.commands.settle import Pulled, Retried, Window, pull, settle
 from rqueue.protocol.commands.shards import (
+    find_known,
     inform_shard,
     lift_fence,
     read_shards,
@@ -142,6 +143,7 @@ __all__ = [
     "enqueue_flat",
     "enqueue_one",
     "expire",
+    "find_known",
     "group_owner",
     "inform_shard",
     "interest",

@@ -17,12 +17,22 @@ T = TypeVar("T")
 class Informed(NamedTuple):
     """How far a shard is. word: it learned of the version ("new"), knew it ("known"), or knows a
     later one ("old"). behind: something stands before its fence. empty: it has no job. fences:
-    numbers of the shards that it waits for."""
+    numbers of the shards that it waits for. remembers: it may know ids of jobs from before keys
+    left it."""
 
     word: str
     behind: bool
     empty: bool
     fences: tuple[int, ...]
+    remembers: bool
+
+
+class Known(NamedTuple):
+    """What a shard says of ids: the version of the table that it goes by (0: none), and which of
+    them it knows, by their places."""
+
+    version: int
+    places: frozenset[int]
 
 
 def read_shards(keys: QueueKeys) -> ScriptCall[ShardTable]:
@@ -51,8 +61,9 @@ def set_shards(keys: QueueKeys, before: int, fields: Mapping[str, Arg]) -> Scrip
 
 
 def _read_informed(reply: Any) -> Informed:
-    _, word, behind, empty, fences = reply
-    return Informed(text(word), bool(behind), bool(empty), tuple(map(int, text(fences).split())))
+    _, word, behind, empty, fences, remembers = reply
+    waits_for = tuple(map(int, text(fences).split()))
+    return Informed(text(word), bool(behind), bool(empty), waits_for, bool(remembers))
 
 
 def inform_shard(
@@ -73,6 +84,16 @@ def lift_fence(keys: QueueKeys, version: int, source: int) -> ScriptCall[bool]:
     """What stood before the fence of a source is gone; whether the shard delivers by that."""
     args: list[Arg] = [version, source]
     return ScriptCall("lift_fence", keys.meta, args, _read_lifted, (shard.POLICY.name,))
+
+
+def _read_known(reply: Any) -> Known:
+    _, version, found = reply
+    return Known(version, frozenset(place for place, known in enumerate(found) if known))
+
+
+def find_known(keys: QueueKeys, ids: Iterable[str]) -> ScriptCall[Known]:
+    """Which of these ids a shard knows: of jobs that live, or of records."""
+    return ScriptCall("find_known", keys.meta, [*ids], _read_known)
 
 
 def of_version(call: ScriptCall[T], version: int) -> ScriptCall[T]:

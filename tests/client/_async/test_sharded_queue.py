@@ -1,11 +1,13 @@
 """One queue that is spread over several."""
 
 import pytest
+import redis
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._async.sharded_queue import AsyncShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, QueueSharded, ShardsChanged, ShardsMoving
+from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
 
@@ -111,3 +113,62 @@ async def test_a_queue_with_jobs_gets_no_shards(queue: AsyncQueue, server: Embed
     async with AsyncShardedQueue(f"{queue.name}-x", server.url) as unknown:
         with pytest.raises(ConfigError, match="say how many"):
             await unknown.send("t")
+
+
+async def test_an_id_whose_key_moved_is_known(server: EmbeddedRedis, queue_name: str) -> None:
+    """Also to clients that learn of the move by being refused, alone and in a batch, and once the
+    job has ended."""
+    async with (
+        AsyncShardedQueue(queue_name, server.url, shards=1) as queue,
+        AsyncShardedQueue(queue_name, server.url) as other,
+    ):
+        ids = [f"id-{number}" for number in range(12)]
+        for id_ in ids:
+            await queue.send("t", options=Options(id=id_))
+        await other.table()
+        await queue.open()
+        (first, second) = await queue.queues()
+        again = await other.enqueue_many([Call("t", [1], None, Options(id=id_)) for id_ in ids])
+        assert not any(handle.created for handle in again)
+        assert {handle.queue for handle in again} == {first.name}
+        assert not (await queue.send("t", options=Options(id=ids[3]))).created
+        fresh = [Call("t", [1], None, Options(id=f"new-{id_}")) for id_ in ids]
+        new = await other.enqueue_many(fresh)
+        assert all(handle.created for handle in new)
+        assert {handle.queue for handle in new} == {first.name, second.name}
+        async with first.consumer(jobs=100) as consumer:
+            jobs = await consumer.pull()
+            await consumer.settle(ack=[job.id for job in jobs])
+        assert not (await queue.advance()).moving
+        handles = [await other.send("t", options=Options(id=id_)) for id_ in ids]
+        assert not any(handle.created for handle in handles)
+        assert (await queue.counts()).ready == (await second.counts()).ready
+
+
+async def test_a_unique_key_that_moved_has_one_job(server: EmbeddedRedis, queue_name: str) -> None:
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        uniques = [Options(unique=UniqueKey(f"u{number}")) for number in range(8)]
+        owners = [await queue.send("t", options=options) for options in uniques]
+        await queue.open()
+        for owner, options in zip(owners, uniques, strict=True):
+            found = await queue.send("t", options=options)
+            assert (found.id, found.created, found.conflict) == (owner.id, False, "ready")
+        many = await queue.enqueue_many([Call("t", [], None, options) for options in uniques])
+        assert [handle.id for handle in many] == [owner.id for owner in owners]
+        assert (await queue.counts()).ready == 8
+
+
+async def test_what_nobody_knows_any_more_is_forgotten(
+    server: EmbeddedRedis, queue_name: str, client: redis.Redis
+) -> None:
+    """Then an enqueue asks one shard alone again."""
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await queue.configure(keep="1s")
+        await queue.send("t", options=Options(id="a"))
+        await queue.open()
+        assert (await queue.table()).past
+        await queue.cancel("a")
+        for moment, remembered in ((0, True), (1000, True), (4000, False)):
+            for its in await queue.queues():
+                client.hset(its.keys.meta, "clock", moment)
+            assert bool((await queue.advance()).past) is remembered

@@ -2,11 +2,13 @@
 """One queue that is spread over several."""
 
 import pytest
+import redis
 
 from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, QueueSharded, ShardsChanged, ShardsMoving
+from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
 
@@ -110,3 +112,62 @@ def test_a_queue_with_jobs_gets_no_shards(queue: Queue, server: EmbeddedRedis) -
     with ShardedQueue(f"{queue.name}-x", server.url) as unknown:
         with pytest.raises(ConfigError, match="say how many"):
             unknown.send("t")
+
+
+def test_an_id_whose_key_moved_is_known(server: EmbeddedRedis, queue_name: str) -> None:
+    """Also to clients that learn of the move by being refused, alone and in a batch, and once the
+    job has ended."""
+    with (
+        ShardedQueue(queue_name, server.url, shards=1) as queue,
+        ShardedQueue(queue_name, server.url) as other,
+    ):
+        ids = [f"id-{number}" for number in range(12)]
+        for id_ in ids:
+            queue.send("t", options=Options(id=id_))
+        other.table()
+        queue.open()
+        (first, second) = queue.queues()
+        again = other.enqueue_many([Call("t", [1], None, Options(id=id_)) for id_ in ids])
+        assert not any(handle.created for handle in again)
+        assert {handle.queue for handle in again} == {first.name}
+        assert not (queue.send("t", options=Options(id=ids[3]))).created
+        fresh = [Call("t", [1], None, Options(id=f"new-{id_}")) for id_ in ids]
+        new = other.enqueue_many(fresh)
+        assert all(handle.created for handle in new)
+        assert {handle.queue for handle in new} == {first.name, second.name}
+        with first.consumer(jobs=100) as consumer:
+            jobs = consumer.pull()
+            consumer.settle(ack=[job.id for job in jobs])
+        assert not (queue.advance()).moving
+        handles = [other.send("t", options=Options(id=id_)) for id_ in ids]
+        assert not any(handle.created for handle in handles)
+        assert (queue.counts()).ready == (second.counts()).ready
+
+
+def test_a_unique_key_that_moved_has_one_job(server: EmbeddedRedis, queue_name: str) -> None:
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        uniques = [Options(unique=UniqueKey(f"u{number}")) for number in range(8)]
+        owners = [queue.send("t", options=options) for options in uniques]
+        queue.open()
+        for owner, options in zip(owners, uniques, strict=True):
+            found = queue.send("t", options=options)
+            assert (found.id, found.created, found.conflict) == (owner.id, False, "ready")
+        many = queue.enqueue_many([Call("t", [], None, options) for options in uniques])
+        assert [handle.id for handle in many] == [owner.id for owner in owners]
+        assert (queue.counts()).ready == 8
+
+
+def test_what_nobody_knows_any_more_is_forgotten(
+    server: EmbeddedRedis, queue_name: str, client: redis.Redis
+) -> None:
+    """Then an enqueue asks one shard alone again."""
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        queue.configure(keep="1s")
+        queue.send("t", options=Options(id="a"))
+        queue.open()
+        assert (queue.table()).past
+        queue.cancel("a")
+        for moment, remembered in ((0, True), (1000, True), (4000, False)):
+            for its in queue.queues():
+                client.hset(its.keys.meta, "clock", moment)
+            assert bool((queue.advance()).past) is remembered

@@ -1,0 +1,141 @@
+"""Problems of a queue that is spread: its table, and what each of its shards knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import redis
+
+from rqueue.errors import QueueDamaged, ServerError
+from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
+from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.parts import Part, Parts, Places
+from rqueue.model.shard_table import Shard, ShardTable
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.queue_keys import meta_fields
+from rqueue.protocol.commands.shards import lift_fence, read_shards
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import Kind, sharded
+from rqueue.protocol.sharding import advance
+from rqueue.settings import redact
+from rqueue.transport.redis_client import execute
+
+__all__ = ["check_places", "diagnose_table", "kind_of_table", "see_to_shards"]
+
+AGAIN = "tell the shards of the table, as clients and pools do"
+
+
+def check_places(parts: Parts, wait: Callable[[float], None]) -> list[Finding]:
+    """Findings of the other servers that shards are on."""
+    found: list[Finding] = []
+    clients = {part.shard.place: part.client for part in parts if part.shard and part.shard.place}
+    for place, client in clients.items():
+        server = redact(place)
+        try:
+            its = check_nodes(client, wait)
+        except ServerError as error:
+            says = f"server {server}, which shards of '{parts.queue}' are on, cannot be asked:"
+            found.append(Finding("server", "shards-away", parts.queue, server, f"{says} {error}"))
+        else:
+            found += [
+                replace(one, subject=server, says=f"server {server}: {one.says}") for one in its
+            ]
+    return found
+
+
+def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
+    """What is wrong with the table of a queue that is spread, and what its shards say otherwise;
+    nothing of any other."""
+    try:
+        parts = places.spread([keys.queue]).get(keys.queue)
+    except QueueDamaged as error:
+        return [_finding(keys, "table", f"its table of shards is damaged: {error.problem}")]
+    if parts is None or parts.table is None:
+        return []
+    if not parts.table.version:
+        said = (
+            "its table of shards is gone: nobody knows where its jobs go. Put it back from a"
+            " backup, or, where its shards have no jobs, delete them and create it anew"
+        )
+        return [_finding(keys, "table", said)]
+    answers, missing = parts.each(_known)
+    found = [
+        unchecked(name, redact(part.shard.place), missing[name])
+        for part in parts
+        if part.shard is not None and (name := part.name) in missing
+    ]
+    for part in parts:
+        if part.shard is not None and part.name in answers and part.shard.state != "closed":
+            found += _shard(keys, parts.table, part.shard, *answers[part.name])
+    return found
+
+
+def _known(part: Part) -> tuple[str, int, str]:
+    names = ("shard_of", "shard_version", "fences")
+    of, version, fences = execute(part.client, meta_fields(part.keys, *names))
+    known = (version or b"0").decode("ascii", "replace")
+    return _text(of), int(known) if known.isdecimal() else 0, _text(fences)
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode("utf-8", "replace")
+
+
+def _shard(
+    keys: QueueKeys, table: ShardTable, shard: Shard, of: str, version: int, fences: str
+) -> Iterator[Finding]:
+    name = table.name(shard)
+    if of and of != keys.queue:
+        yield _finding(keys, "shard-of", f"its shard '{name}' says that it is one of '{of}'", name)
+    elif version > table.version:
+        says = (
+            f"its shard '{name}' knows version {version} of the table, which has version"
+            f" {table.version}: an earlier one was put back, and no job goes in. Put back the"
+            " latest one"
+        )
+        yield _finding(keys, "table-behind", says, name)
+    elif version == 0:
+        says = f"its shard '{name}' is gone, or was not informed of the table yet"
+        yield _finding(keys, "shard-gone", says, name, AGAIN)
+    elif version < table.version:
+        says = f"its shard '{name}' does not know version {table.version} of the table yet"
+        yield _finding(keys, "not-informed", says, name, AGAIN)
+    elif fences and not table.moving:
+        says = f"its shard '{name}' waits for shards {fences}, and nothing is changing"
+        yield _finding(keys, "stray-fence", says, name, "let it deliver")
+
+
+def _finding(keys: QueueKeys, kind: str, says: str, subject: str = "", remedy: str = "") -> Finding:
+    action = Action("shards") if remedy else None
+    return Finding("shards", kind, keys.queue, subject, says, remedy, action=action)
+
+
+def kind_of_table(client: redis.Redis, keys: QueueKeys) -> Kind | None:
+    """The kind of a queue that has lost its `meta`, where it has a table of shards still."""
+    try:
+        table = execute(client, read_shards(keys), queue=keys.queue)
+    except QueueDamaged:
+        return None
+    return Kind.of([sharded.POLICY.name]) if table.version else None
+
+
+def see_to_shards(places: Places, keys: QueueKeys) -> None:
+    """Do what the table asks for, and lift fences that nothing asks for. Raises the server
+    errors."""
+    home = places.client_at("")
+
+    def run(shard: Shard | None, call: ScriptCall[Any]) -> Any:
+        return execute(home if shard is None else places.client_at(shard.place), call)
+
+    table = advance(run, keys)
+    if table.moving:
+        return
+    for shard in table.served:
+        its = QueueKeys(table.name(shard), keys.namespace)
+        client = places.client_at(shard.place)
+        (fences,) = execute(client, meta_fields(its, "fences"))
+        for source in _text(fences).split():
+            if source.isdecimal():
+                execute(client, lift_fence(its, table.version, int(source)))

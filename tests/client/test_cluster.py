@@ -63,7 +63,7 @@ def test_jobs_of_all_nodes(queue: Queue, names: list[str]) -> None:
         with one.consumer(jobs=10) as consumer:
             (job,) = consumer.pull()
             consumer.ack(job, number)
-    assert [handle.result(5) for handle in handles] == list(range(len(names)))
+    assert [handle.result(PATIENCE) for handle in handles] == list(range(len(names)))
 
 
 def test_a_thread_has_a_connection_for_each_node(queue: Queue, names: list[str]) -> None:
@@ -198,7 +198,7 @@ def test_all_of_it_in_asyncio(redis_cluster: SmallCluster, names: list[str], by:
                 assert len(jobs) == 5
                 for job in jobs:
                     await consumer.ack(job, one.name)
-        assert [await handle.result(5) for handle in handles] == [
+        assert [await handle.result(PATIENCE) for handle in handles] == [
             one.name for one in queues for _ in range(5)
         ]
         for one in queues[:3]:

@@ -33,6 +33,7 @@ from tests.client.every_call import (
     QUIET,
     REPLIES,
 )
+from tests.support.patience import PATIENCE
 from tests.support.stub_server import StubServer
 
 pytestmark = pytest.mark.usefixtures("no_long_pauses")
@@ -229,7 +230,7 @@ def test_background_puts(refusing: StubServer, expected: type[errors.RQueueError
             assert handle.stored
         else:
             with pytest.raises(of_script(expected)):
-                handle.wait_stored(10)
+                handle.wait_stored(PATIENCE)
             assert [type(error) for error in reported] == [of_script(expected)]
         putter.close()
 
@@ -248,7 +249,7 @@ def test_background_puts_of_asyncio(
                 assert handle.stored
             else:
                 with pytest.raises(of_script(expected)):
-                    await handle.wait_stored(10)
+                    await handle.wait_stored(PATIENCE)
             await putter.close()
 
     asyncio.run(work())

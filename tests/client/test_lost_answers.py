@@ -15,6 +15,7 @@ from tests.client.every_call import (
     QUEUE,
     REPLIES,
 )
+from tests.support.patience import PATIENCE
 from tests.support.stub_server import StubServer
 
 pytestmark = pytest.mark.usefixtures("no_long_pauses")
@@ -73,7 +74,7 @@ def test_the_same_of_background_puts(forgetful: StubServer) -> None:
     with Queue("q", forgetful.url) as queue:
         putter = queue.putter()
         with pytest.raises(errors.ConnectionLost) as caught:
-            putter.put("t").wait_stored(10)
+            putter.put("t").wait_stored(PATIENCE)
         assert caught.value.outcome_unknown
         putter.close()
 

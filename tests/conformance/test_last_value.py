@@ -11,6 +11,7 @@ from rqueue.protocol.commands import Put
 from rqueue.spark.jobs.pages import pages, plan
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 
@@ -48,7 +49,7 @@ def test_a_displaced_job_ends_with_record_row_and_answer(lv: QueueFixture) -> No
     first = lv.put("a1", key="a")
     put(lv, "a2")
     with pytest.raises(JobDisplaced, match="a1"):
-        first.result(5)
+        first.result(PATIENCE)
     assert first.state() is JobState.DISPLACED
     assert outcomes(lv) == [("a1", "displaced")]
     counts = lv.queue.counts()

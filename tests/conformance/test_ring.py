@@ -8,6 +8,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 
@@ -37,7 +38,7 @@ def test_what_is_displaced_ends_with_record_row_and_answer(ring: QueueFixture) -
     ring.put("b", "c", "d")
     assert waiting(ring) == ["b", "c", "d"]
     with pytest.raises(JobDisplaced, match="a"):
-        first.result(5)
+        first.result(PATIENCE)
     assert first.state() is JobState.DISPLACED
     assert [(row["id"], row["outcome"]) for row in ring.look().history] == [("a", "displaced")]
     assert displaced(ring) == 1

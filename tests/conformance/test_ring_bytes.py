@@ -10,6 +10,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.conformance.test_bounded_bytes import BODY, waiting_bytes
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 
@@ -32,7 +33,7 @@ def test_the_oldest_make_room_as_many_as_it_takes(ring: QueueFixture) -> None:
     ring.put("d", padding=9)
     assert waiting(ring) == ["b", "c", "d"]
     with pytest.raises(JobDisplaced, match="a"):
-        first.result(5)
+        first.result(PATIENCE)
     assert first.state() is JobState.DISPLACED
     ring.put("e", padding=BODY + 1)
     assert waiting(ring) == ["e"]

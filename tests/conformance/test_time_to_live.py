@@ -12,6 +12,7 @@ from rqueue.protocol.commands import Put
 from rqueue.tasks.options import Options
 from rqueue.testing import frozen_time, housekeeping, move_time
 from rqueue.transport.redis_client import execute
+from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
 BODY = b'["t"]'
@@ -133,7 +134,7 @@ def test_who_waits_for_a_result_learns_of_the_end(q: QueueFixture) -> None:
     handle = q.put("A", ttl=10)
     move_time(q.queue, 10_001)
     with pytest.raises(JobExpired):
-        handle.result(5)
+        handle.result(PATIENCE)
 
 
 @pytest.mark.parametrize("expired", ["end", "dead"])

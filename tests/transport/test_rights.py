@@ -54,7 +54,7 @@ def test_documented_rights_are_enough_for_a_client(make_user: MakeUser) -> None:
     with Queue("q", url) as queue, queue.putter() as putter:
         job = queue.send("t")
         queue.enqueue_many([])
-        putter.put("t").wait_stored(10)
+        putter.put("t").wait_stored(PATIENCE)
         with pytest.raises(errors.ResultTimeout):
             job.result(0.05)
         assert job.cancel()

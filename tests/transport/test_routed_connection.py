@@ -243,7 +243,7 @@ def test_who_waits_for_wake_ups_hears_that_the_slot_moves(
             assert time.monotonic() - began < PATIENCE
         assert heard[0].kind == "reconnected"
         calls.run(commands.enqueue(keys, [Put("a", b'["t"]')]))
-        assert [wake.consumer for wake in listener.wait(5)] == ["c"]
+        assert [wake.consumer for wake in listener.wait(PATIENCE)] == ["c"]
     finally:
         listener.close()
         calls.close()

@@ -94,7 +94,7 @@ def test_it_runs_to_its_end_when_the_worker_leaves(
     workers.go(key)
     assert worker.wait() == 0
     assert "released" not in worker.log
-    assert job.result(5) is None
+    assert job.result(PATIENCE) is None
 
 
 @pytest.mark.parametrize("threads", [0, 2])

@@ -43,7 +43,7 @@ def test_an_outage_longer_than_a_lease_makes_no_job_run_twice(
     pool.send(signal.SIGCONT)
     eventually(lambda: lease_left(queue) > 0)
     go(client, queue_name)
-    assert job.result(10) == "done"
+    assert job.result(PATIENCE) == "done"
     assert pool.drained() == Exit.OK
     assert (len(rows(queue, "ack")), rows(queue, "crash")) == (1, [])
     assert client.llen(f"{queue_name}:started") == 0

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol.commands.shards import read_shards
+from rqueue.tasks.options import Options
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
-from tests.workers.pools import Pool
+from tests.workers.pools import Pool, eventually
 
 
 def test_a_redis_that_was_silent_is_worked_for_again(
@@ -27,3 +29,26 @@ def test_a_redis_that_was_silent_is_worked_for_again(
         with Queue(queue_name, server.url) as plain:
             plain.send("pid", [queue_name]).result(PATIENCE)
         assert pool.drained() == 0
+
+
+def test_a_shard_on_another_server_is_seen_to(
+    server: EmbeddedRedis,
+    private_server: EmbeddedRedis,
+    queue_name: str,
+    make_pool: Callable[..., Pool],
+) -> None:
+    """Nobody else is there: the pool of one server lifts the fence of a shard on another one."""
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        handles = [queue.send("pid", [queue_name], options=keyed(number)) for number in range(8)]
+        queue.open(place=private_server.url)
+        later = [queue.send("pid", [queue_name], options=keyed(number)) for number in range(8)]
+        assert {handle.queue for handle in later} == {f"{queue_name}~0", f"{queue_name}~1"}
+        pool = make_pool(server.url, tell=server.url, lease="3s")
+        for handle in handles:
+            handle.result(PATIENCE)
+        eventually(lambda: not queue._queue._run(read_shards(queue._queue.keys)).moving)
+        assert pool.drained() == 0
+
+
+def keyed(number: int) -> Options:
+    return Options(key=f"k{number}")

@@ -26,6 +26,9 @@ __all__ = ["ServedQueues", "spread", "with_shards"]
 
 log = logger("rqueue.pool")
 
+APART_S = 0.5
+"""Seconds that a supervisor waits for a shard on another server."""
+
 
 def spread(spec: WorkerSpec, tables: Iterable[ShardTable]) -> WorkerSpec:
     """What serves the shards of queues that have some, as far as they are on the pool's server, in
@@ -146,9 +149,23 @@ class ServedQueues:
         log.info("queue %s has other shards: serving %s", table.queue, ", ".join(spec.queues))
 
 
+def run_apart(place: str, call: ScriptCall[Any]) -> Any:
+    """The answer of a shard on the server of this URL, which is not the pool's. Leases are to be
+    renewed meanwhile, so a server that is away costs `APART_S`; and nothing stays open that a
+    worker would inherit. Raises the server errors."""
+    client = open_client(place, socket_connect_timeout=APART_S)
+    queue = queue_of(call.key)
+    connection = connection_for(client, QueueKeys(queue), timeout=APART_S)
+    try:
+        return connection.run(call, queue=queue)
+    finally:
+        connection.close()
+        client.close()
+
+
 class PendingAdvance:
     """What the table of a queue asks for, in the supervisor's list of what is to be done. `seen` is
-    called with the table; what is on another server than `url` others see to."""
+    called with the table; shards on another server than `url` are asked there and then."""
 
     def __init__(
         self,
@@ -195,10 +212,18 @@ class PendingAdvance:
         self._call = None
 
     def _go(self, step: Callable[[], Any]) -> None:
+        self._call = None
         try:
-            shard, self._call = step()
+            shard, call = step()
+            while shard is not None and shard.place not in ("", self._url):
+                try:
+                    reply = run_apart(shard.place, call)
+                except RQueueError as error:
+                    shard, call = self._steps.throw(error)
+                else:
+                    shard, call = self._steps.send(reply)
+            self._call = call
         except StopIteration:
-            self._call = None
-        else:
-            if shard is not None and shard.place not in ("", self._url):
-                self._call = None
+            return
+        except RQueueError as error:
+            self.refused(error)

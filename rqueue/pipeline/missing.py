@@ -13,7 +13,7 @@ was trimmed, and the notes of the archiver, which writes one where it goes on be
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -25,7 +25,7 @@ from rqueue.pipeline.lake.lake import Lake
 from rqueue.protocol.commands.history import BEGIN, HistoryEnds, order
 from rqueue.spark.access import Access
 from rqueue.spark.history.entries import look
-from rqueue.spark.options import EVERY, HistoryRead, read_options
+from rqueue.spark.options import HistoryRead, read_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,6 +82,7 @@ def missing(
     """
     found: list[Missing] = []
     marks: Mapping[str, Entry] = {}
+    wanted = set(queues)
     held: Mapping[str, int] = {}
     if lake is not None:
         it = Lake(spark, lake)
@@ -92,15 +93,14 @@ def missing(
         options = read_options(HistoryRead, live)
         access = Access.of(options)
         with access.client() as client:
-            names: Iterable[str] = queues or options.queues
-            if names == EVERY:
-                names = access.queue_names(client)
-            for queue, ends in look(client, access, list(names)).items():
+            names = access.names(client, list(queues or options.queues))
+            wanted |= set(names) if queues else set()
+            for queue, ends in look(client, access, names).items():
                 gap = trimmed(queue, ends, marks.get(queue), held.get(queue, 0))
                 if gap is not None:
                     found.append(gap)
     found = [
-        gap for gap in found if gap.within(start_ms, end_ms) and (not queues or gap.queue in queues)
+        gap for gap in found if gap.within(start_ms, end_ms) and (not queues or gap.queue in wanted)
     ]
     return sorted(found, key=lambda gap: (gap.queue, order(gap.after)))
 

@@ -8,7 +8,7 @@ must not be seen.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,12 +21,15 @@ from redis import exceptions as rx
 from rqueue.errors import ConfigError, WrongServer
 from rqueue.model.server_url import as_cluster_url, is_cluster_url
 from rqueue.model.signing import Signer
+from rqueue.protocol.commands.queue_keys import meta_fields
+from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.error_mapping import translate
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import sharded
 from rqueue.settings import HOSTED_URL, Settings
 from rqueue.spark.options import Place
 from rqueue.transport.key_scan import queue_names
-from rqueue.transport.redis_client import open_client
+from rqueue.transport.redis_client import execute, execute_all, open_client
 
 __all__ = ["Access"]
 
@@ -168,9 +171,37 @@ class Access:
                 raise
             raise better from None
 
-    def queue_names(self, client: redis.Redis) -> list[str]:
-        """All queues of the namespace, by name."""
-        return queue_names(client, self.namespace)
+    def names(self, client: redis.Redis, queues: Sequence[str]) -> list[str]:
+        """The queues that are read: these, or, where none is named, all of the namespace on this
+        server; in place of one that is spread its shards. Raises ConfigError where shards of one
+        that is named are on other servers: they are to be read there."""
+        names = list(dict.fromkeys(queues)) or queue_names(client, self.namespace)
+        kinds = execute_all(client, [meta_fields(self.keys(name), "v") for name in names])
+        found: list[str] = []
+        for name, (stamp,) in zip(names, kinds, strict=True):
+            if stamp is not None and sharded.POLICY.word.encode() in stamp.split():
+                found += self._shards(client, name, required=bool(queues))
+            else:
+                found.append(name)
+        return list(dict.fromkeys(found))
+
+    def _shards(self, client: redis.Redis, queue: str, *, required: bool) -> list[str]:
+        """The shards of a queue that are here, or may have been."""
+        table = execute(client, read_shards(self.keys(queue)), queue=queue)
+        here, apart = [], []
+        for shard in table.shards.values():
+            near = not shard.place or _split(shard.place).bare == self.url
+            if near:
+                here.append(table.name(shard))
+            elif shard.state != "closed":
+                apart.append(str(shard.number))
+        if apart and required:
+            raise ConfigError(
+                "queues",
+                f"shards {', '.join(apart)} of queue {queue!r} are on other servers: read them"
+                f" there, by the option url, as {queue}~{apart[0]}, and those here by their names",
+            )
+        return here
 
 
 class _Split(NamedTuple):

@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.schemas import HISTORY
+from rqueue.tasks.options import Options
 from tests.support.history import T0, plain_rows, settle, trim, write
 
 TIMES = ("enqueued", "due", "acquired", "started", "finished")
@@ -42,7 +44,7 @@ def as_plain(row: Any) -> dict[str, Any]:
     for name in TIMES:
         time = found[name]
         found[name] = 0 if time is None else round(time.replace(tzinfo=UTC).timestamp() * 1000)
-    for name in ("group", "worker", "error", "body"):
+    for name in ("group", "share", "worker", "error", "body"):
         found[name] = found[name] or ""
     if found["cause"] is not None:
         found["cause"] = json.loads(found["cause"])
@@ -305,3 +307,26 @@ def test_functions_of_spark_work_on_it(
         (f.unix_millis("acquired") - f.unix_millis("enqueued")).alias("wait")
     ).distinct()
     assert [row[0] for row in waits.collect()] == [20]
+
+
+def test_a_queue_that_is_spread_is_read_by_its_name(
+    spark: SparkSession, server: EmbeddedRedis, queue_name: str
+) -> None:
+    """Its shards are the queues of its rows, and of its jobs."""
+    with ShardedQueue(queue_name, server.url, shards=3) as sharded:
+        sharded.table()
+        for number in range(9):
+            sharded.send("t", options=Options(id=f"j{number}"))
+        its = sharded.queues()
+        for number in range(3):
+            sharded.cancel(f"j{number}")
+        found = read(spark, server, queues=queue_name).collect()
+        assert sorted(row.id for row in found) == ["j0", "j1", "j2"]
+        assert {row.queue for row in found} <= {one.name for one in its}
+        jobs = spark.read.format("rqueue").option("url", server.url).option("queues", queue_name)
+        assert jobs.option("states", "ready").load().count() == 6
+        sharded.cancel_all()
+        sharded.advance()
+        sharded._queue.redis.hset(sharded._queue.keys.shards, "3", "open 1 redis://elsewhere:1")
+        with pytest.raises(Exception, match="shards 3 of queue"):
+            read(spark, server, queues=queue_name).collect()

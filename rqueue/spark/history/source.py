@@ -13,7 +13,7 @@ from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.history.batches import read_slice
 from rqueue.spark.history.entries import Range, Slice, before, cut, look, slices
-from rqueue.spark.options import EVERY, HistoryRead, HistoryStream, read_options
+from rqueue.spark.options import HistoryRead, HistoryStream, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,8 +65,7 @@ class HistoryReader(DataSourceReader):
         begin = BEGIN if since == "-" else before(since)
         step = self.options.partition_rows
         with self.access.client() as client:
-            queues = self.options.queues
-            names = list(queues) if queues != EVERY else self.access.queue_names(client)
+            names = self.access.names(client, self.options.queues)
             ranges: list[Range] = []
             for name, ends in look(client, self.access, names).items():
                 after = max(begin, self.options.after.get(name, BEGIN), key=order)

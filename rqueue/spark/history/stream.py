@@ -69,7 +69,7 @@ WAIT_MS = 500
 none."""
 
 SCAN_SECONDS = 5.0
-"""How old the list of a namespace's queues may be."""
+"""How old the list of a namespace's queues, and of the shards of one, may be."""
 
 _WATCHED = 500  # queues that one command waits for
 
@@ -313,10 +313,8 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return look(self._redis(), self.access, self._queues())
 
     def _queues(self) -> list[str]:
-        if self.options.queues != EVERY:
-            return list(self.options.queues)
         if not self._names or time.monotonic() - self._scanned > SCAN_SECONDS:
-            self._names = self.access.queue_names(self._redis())
+            self._names = self.access.names(self._redis(), self.options.queues)
             self._scanned = time.monotonic()
         return self._names
 

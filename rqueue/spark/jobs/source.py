@@ -30,7 +30,7 @@ from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.jobs.batches import JobBatches
 from rqueue.spark.jobs.pages import Part, pages, plan
-from rqueue.spark.options import EVERY, JOB_STATES, READ_RATE, JobsRead, JobsWrite, read_options
+from rqueue.spark.options import JOB_STATES, READ_RATE, JobsRead, JobsWrite, read_options
 from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ class JobsReader(DataSourceReader):
         """One for each queue and state, of waiting jobs for each level, and several for a long
         list."""
         with self.access.client() as client:
-            queues = self.options.queues
-            names = sorted(self.access.queue_names(client) if queues == EVERY else set(queues))
+            names = sorted(self.access.names(client, self.options.queues))
             found = [
                 Piece(part)
                 for name in names

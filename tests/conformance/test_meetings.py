@@ -91,7 +91,7 @@ def test_a_group_whose_first_job_waits_is_promoted_with_it(q: QueueFixture) -> N
     assert ids(consumer.settle(ack=["1"], pull=True)) == ["2"]
 
 
-def test_a_rebalance_leaves_a_group_in_one_pair_of_hands(q: QueueFixture) -> None:
+def test_a_rebalance_leaves_a_group_with_one_consumer(q: QueueFixture) -> None:
     """A-26: the owner that holds a job of it has the turn until that is settled."""
     q.queue.configure(sticky=16, rebalance=True)
     one = q.join(1)

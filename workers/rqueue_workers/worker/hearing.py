@@ -45,7 +45,7 @@ class Hearing(Membership):
 
     def gone(self, route: Route, error: ServerError) -> None:
         """As `Membership.gone`. Where a call is under way there that is not waited for, it is given
-        up: it may have been done all the same. Where one had no answer in time, whoever listens
+        up: it may have been done all the same. Where one had no answer in time, who listens
         there may never hear anything: a connection to a host that has vanished does not end."""
         if route.apart and (subscription := self._flying.pop(route, None)) is not None:
             subscription.abandon()

@@ -1,5 +1,7 @@
 """`rqueue cron`."""
 
+import re
+
 from rqueue.client._sync.queue import Queue
 from rqueue.model.schedule import Timing
 from rqueue.testing import frozen_time, move_time
@@ -50,12 +52,16 @@ def test_what_nobody_looks_for_is_overdue(run: Run, queue: Queue) -> None:
     """In the list of schedules, to the doctor and among the numbers."""
     with frozen_time(queue, 1_795_348_800.0):
         queue.schedules.set("s", "app.poll", every=60)
-    with frozen_time(queue, 1_795_348_800.0 + 60 + 51):
-        assert "overdue by 51s" in run("cron", "list", queue.name).stdout
-        assert "by 51s: no worker looked" in run("cron", "show", queue.name, "s").stdout
+    with frozen_time(queue, 1_795_348_800.0 + 60 + 51):  # the server's; the doctor's goes on
+        assert re.search("overdue by 5[1-9]s", run("cron", "list", queue.name).stdout)
+        assert re.search(
+            "by 5[1-9]s: no worker looked", run("cron", "show", queue.name, "s").stdout
+        )
         said = " ".join(run("doctor", queue.name).stdout.split())
-        assert "1 schedule is overdue, 's' by 51 s: no worker serves the queue [service]" in said
-        assert "schedules overdue by 51s" in run("stats", queue.name, "-i", "1ms").stdout
+        overdue = r"1 schedule is overdue, 's' by 5[1-9] s: no worker serves the queue \[service\]"
+        assert re.search(overdue, said)
+        said = run("stats", queue.name, "-i", "1ms").stdout
+        assert re.search("schedules overdue by 5[1-9]s", said)
         run("pause", queue.name)
         assert "overdue, 's'" not in run("doctor", queue.name).stdout
 

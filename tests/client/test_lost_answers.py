@@ -9,6 +9,8 @@ from rqueue import Options, errors
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import Inspector
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 from tests.client.every_call import (
     HANDLE,
     OF_SCRIPTS,
@@ -84,7 +86,7 @@ def test_the_same_of_an_inspector(forgetful: StubServer) -> None:
     with Inspector(forgetful.url) as inspector:
         forgetful.lose = 1
         with pytest.raises(errors.ConnectionLost) as caught:
-            inspector.queue("q")
+            execute(inspector.redis, commands.pause(inspector.keys("q")))
         assert caught.value.outcome_unknown
 
 

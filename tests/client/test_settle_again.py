@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -69,15 +70,16 @@ def test_receive_goes_on_with_what_came_with_the_lost_reply(q: QueueFixture) -> 
     consumer = q.join(1)
     first = consumer.receive(0)
     assert first is not None
-    read = consumer._connection.read
+    connection = consumer._connection
+    command = connection.command
 
-    def lost() -> object:
-        consumer._connection.read = read  # type: ignore[method-assign]
-        read()
+    def lost(*words: Any) -> object:
+        connection.command = command  # type: ignore[method-assign]
+        command(*words)
         _cut(consumer)
-        return read()
+        return connection.read()
 
-    consumer._connection.read = lost  # type: ignore[method-assign]
+    connection.command = lost  # type: ignore[method-assign]
     with pytest.raises(ConnectionLost):
         consumer.settle(ack=[first], pull=True)
     second = consumer.receive(0)

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,15 @@ class Field:
 
     def someone(self) -> int:
         """A worker process that lives and ended a job lately."""
-        return next(line[1] for line in reversed(self.lines()) if psutil.pid_exists(line[1]))
+        found: list[int] = []
+
+        def lives() -> bool:
+            pids = (pid for _, pid, _ in reversed(self.lines()))
+            found.extend(islice((pid for pid in pids if psutil.pid_exists(pid)), 1))
+            return bool(found)
+
+        eventually(lives, self.logs)  # those that were killed may just have successors
+        return found[0]
 
     def logs(self) -> str:
         """What the pools said."""

@@ -25,6 +25,7 @@ from tests.property.test_planted_ring import put
 
 MAX_BYTES, RING_BYTES = "policies/max_bytes.lua", "policies/ring_bytes.lua"
 FIT, GRANTS = "policies/bounded/fit.lua", "include/room/grants.lua"
+SIZE_PASS = "include/size/pass.lua"
 PASS = "if not job.again then ids[#ids + 1] = job.id end"
 CANCEL = ("cancel", {"pick": 0, "held": False})
 
@@ -59,7 +60,7 @@ BOUNDED = [
     ),
     Fault(
         "cancelled jobs of the schedule stay counted",
-        MAX_BYTES,
+        SIZE_PASS,
         PASS,
         "",
         (bound(5, ready=0, size=300), enqueue(delay=3000), CANCEL),

@@ -38,8 +38,9 @@ CHANCE, CHANCE_ONCE = 2, 4
 """How many times as long as the longest gap before the fault one may be from there on: in the
 middle of many rounds, and in each round."""
 
-CHANCE_S = 0.1
-"""Seconds that it may be in any case. A node is away for longer."""
+CHANCE_S, CHANCE_ONCE_S = 0.1, 1.5
+"""Seconds that it may be in any case, likewise. A node is away for longer, and a worker that waited
+for one did so for 2 s; on a machine that does other things a single gap may be any chance's."""
 
 rounds = pytest.mark.parametrize(
     "rounds", [1, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
@@ -79,7 +80,7 @@ def said(what: str, outcomes: Sequence[Outcome], capsys: pytest.CaptureFixture[s
 def held_up_nobody_else(outcomes: Sequence[Outcome]) -> None:
     """The other queues had no gap that they had not before."""
     for outcome in outcomes:
-        assert outcome.others <= max(CHANCE_ONCE * outcome.before, CHANCE_S), "a stall of others"
+        assert outcome.others <= max(CHANCE_ONCE * outcome.before, CHANCE_ONCE_S), "a stall"
     if len(outcomes) > 1:
         before = median(outcome.before for outcome in outcomes)
         from_there_on = median(outcome.others for outcome in outcomes)

@@ -19,6 +19,10 @@ def envelope(task: str, *args: object) -> bytes:
     return orjson.dumps([task, args] if args else [task])
 
 
+BODY = envelope("hit", "x" * 130)
+"""What jobs carry where it does not matter what."""
+
+
 def load(
     client: redis.Redis, keys: QueueKeys, body: bytes, count: int, terms: str = NORMAL
 ) -> None:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import script_queue
 from rqueue.model.history_batch import pack
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Window
 from rqueue.protocol.policies import Kind
-from rqueue.transport.connection import Connection
 
 WINDOW = 100
 """Jobs that one call settles, and pulls."""
@@ -24,31 +23,25 @@ def microseconds(
     """Of an empty queue of this kind, into which these batches go, one call each: µs a job to
     enqueue, µs a job to settle and pull, in calls of `WINDOW`; the last one is not counted. result:
     what each job returns; b"" = nothing is kept."""
-    bench.empty()
-    connection = Connection(bench.redis, timeout=120)
-    with bench.queue() as queue:
-        keys = queue.keys
-        connection.run(commands.configure(keys, {"v": kind.stamp}))
-        before, jobs = usage(bench.redis), 0
-        for puts in batches:
-            connection.run(commands.enqueue(keys, puts))
-            jobs += len(puts)
-        enqueued = usage(bench.redis).since(before)
+    with script_queue(bench, kind) as queue:
+        keys, jobs, done = queue.keys, 0, 0
+        with queue.timed() as enqueued:
+            for puts in batches:
+                queue.run(commands.enqueue(keys, puts))
+                jobs += len(puts)
         window = Window(WINDOW)
-        term = connection.run(commands.register(keys, "c", window=window, lease_ms=600_000)).term
-        found = connection.run(commands.pull(keys, "c", term, window)).jobs
-        before, done = usage(bench.redis), 0
-        while done + WINDOW < jobs:
-            ids = found[::2]
-            if len(ids) != WINDOW:
-                raise AssertionError(f"{len(ids)} jobs came, of {WINDOW}")
-            batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
-            said: dict[str, Any] = {"ack": ids}
-            if result:
-                said = {"done": [(id_, None, result) for id_ in ids]}
-            call = commands.settle(keys, "c", term, window, **said, batch=batch, rows=WINDOW)
-            found = connection.run(call).jobs
-            done += WINDOW
-        settled = usage(bench.redis).since(before)
-    connection.close()
-    return enqueued.script_us / jobs, settled.script_us / done
+        term = queue.register("c", window)
+        found = queue.run(commands.pull(keys, "c", term, window)).jobs
+        with queue.timed() as settled:
+            while done + WINDOW < jobs:
+                ids = found[::2]
+                if len(ids) != WINDOW:
+                    raise AssertionError(f"{len(ids)} jobs came, of {WINDOW}")
+                batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
+                said: dict[str, Any] = {"ack": ids}
+                if result:
+                    said = {"done": [(id_, None, result) for id_ in ids]}
+                call = commands.settle(keys, "c", term, window, **said, batch=batch, rows=WINDOW)
+                found = queue.run(call).jobs
+                done += WINDOW
+    return enqueued.us / jobs, settled.us / done

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import BATCH, envelope
+from benchmarks.lab.loading import BATCH, BODY
 from benchmarks.lab.rounds import spread
 from benchmarks.lab.settling import WINDOW, microseconds
 from benchmarks.rows.row import Figure, Target, row
@@ -20,9 +20,8 @@ Key = Callable[[int], str]
 
 
 def _microseconds(bench: Bench, kind: Kind, key: Key, jobs: int) -> tuple[float, float]:
-    body = envelope("hit", "x" * 130)
     numbers = [range(n, min(n + BATCH, jobs + WINDOW)) for n in range(0, jobs + WINDOW, BATCH)]
-    batches = ([Put(new_id(), body, group=key(n)) for n in some] for some in numbers)
+    batches = ([Put(new_id(), BODY, group=key(n)) for n in some] for some in numbers)
     return microseconds(bench, kind, batches)
 
 

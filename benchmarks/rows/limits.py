@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import BATCH, envelope
+from benchmarks.lab.loading import BATCH, BODY
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import ScriptQueue, script_queue
 from benchmarks.rows.row import Figure, Target, row
 from rqueue.model.ids import new_id
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Window
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
-from rqueue.transport.connection import Connection
 
 LIMITS = 10_000
 PULLS = 500
 KIND = Kind.of(["limits"])
 
 
-def _pull(bench: Bench, connection: Connection, keys: QueueKeys) -> float:
+def _pull(queue: ScriptQueue) -> float:
     """Redis's time for a pull that finds nothing, µs."""
-    term = connection.run(commands.register(keys, "idle", window=Window(9), lease_ms=600_000)).term
-    before = usage(bench.redis)
-    for _ in range(PULLS):
-        if connection.run(commands.pull(keys, "idle", term, Window(9))).jobs:
-            raise AssertionError("a job came that has no permit")
-    spent = usage(bench.redis).since(before).script_us / PULLS
-    connection.run(commands.unregister(keys, "idle", term))
-    return spent
+    term = queue.register("idle", Window(9))
+    with queue.timed() as spent:
+        for _ in range(PULLS):
+            if queue.run(commands.pull(queue.keys, "idle", term, Window(9))).jobs:
+                raise AssertionError("a job came that has no permit")
+    queue.run(commands.unregister(queue.keys, "idle", term))
+    return spent.us / PULLS
 
 
-def _enqueue(connection: Connection, keys: QueueKeys, numbers: range) -> None:
-    body = envelope("hit", "x" * 130)
+def _enqueue(queue: ScriptQueue, numbers: range) -> None:
     for first in range(numbers.start, numbers.stop, BATCH):
         some = range(first, min(first + BATCH, numbers.stop))
-        puts = [Put(new_id(), body, limits=(f"hit=k{number % LIMITS}:1",)) for number in some]
-        connection.run(commands.enqueue(keys, puts))
+        puts = [Put(new_id(), BODY, limits=(f"hit=k{number % LIMITS}:1",)) for number in some]
+        queue.run(commands.enqueue(queue.keys, puts))
 
 
 @row(
@@ -49,32 +45,26 @@ def limits(bench: Bench) -> list[Figure]:
     empty: list[float] = []
     parked: list[float] = []
     alone: list[float] = []
+    window = Window(LIMITS)
     for _ in range(bench.rounds):
-        bench.empty()
-        connection = Connection(bench.redis, timeout=120)
-        with bench.queue() as queue:
+        with script_queue(bench, KIND) as queue:
             keys = queue.keys
-            connection.run(commands.configure(keys, {"v": KIND.stamp}))
-            nothing = _pull(bench, connection, keys)
-            window = Window(LIMITS)
-            call = commands.register(keys, "c", window=window, lease_ms=600_000)
-            term = connection.run(call).term
-            _enqueue(connection, keys, range(LIMITS))
+            nothing = _pull(queue)
+            term = queue.register("c", window)
+            _enqueue(queue, range(LIMITS))
             held: list[str] = []
-            while found := connection.run(commands.pull(keys, "c", term, window)).jobs:
+            while found := queue.run(commands.pull(keys, "c", term, window)).jobs:
                 held += [id_.decode() for id_ in found[::2]]
             if len(held) != LIMITS:
                 raise AssertionError(f"{len(held)} jobs came, of {LIMITS}")
-            _enqueue(connection, keys, range(LIMITS, jobs))
-            waits = _pull(bench, connection, keys)
-            before = usage(bench.redis)
-            for id_ in held[:PULLS]:
-                connection.run(commands.settle(keys, "c", term, window, ack=[id_]))
-            one = usage(bench.redis).since(before).script_us / PULLS
-        connection.close()
+            _enqueue(queue, range(LIMITS, jobs))
+            waits = _pull(queue)
+            with queue.timed() as one:
+                for id_ in held[:PULLS]:
+                    queue.run(commands.settle(keys, "c", term, window, ack=[id_]))
         empty.append(nothing)
         parked.append(waits / nothing)
-        alone.append(one)
+        alone.append(one.us / PULLS)
     what = f"{jobs:,} jobs wait for {LIMITS:,} limits"
     return [
         Figure("an empty queue", spread(empty), "µs"),

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import envelope
+from benchmarks.lab.loading import BODY
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import ScriptQueue, script_queue
 from benchmarks.rows.row import Figure, row
 from benchmarks.rows.selectors import CLASSES, labelled
 from rqueue.model.history_batch import pack
@@ -21,13 +21,11 @@ from rqueue.model.sort_keys import sort_key_text
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
-from rqueue.transport.connection import Connection
 
 SIZES = (1, 100)
+ALONE = 2_000  # calls one by one are as many as tell a microsecond; a batch needs more jobs
 HOUR_MS = 3_600_000
-BODY = "x" * 130
 
 Terms = Callable[[int], Mapping[str, Any]]
 
@@ -60,7 +58,7 @@ def _ways(jobs: int) -> dict[str, Way]:
     """Each with as many jobs as are measured."""
     ring, last_value = Kind.of(["ring"]), Kind.of(["last_value"])
     refusals = Kind.of(["refusals"])
-    size = len(envelope("hit", BODY))
+    size = len(BODY)
     return {
         "plain": Way(PLAIN),
         "last value, a key for each": Way(last_value, terms=lambda n: {"key": str(n)}),
@@ -115,54 +113,48 @@ def _ways(jobs: int) -> dict[str, Way]:
     }
 
 
-def _refuse(run: Callable[[Any], Any], keys: QueueKeys) -> None:
+def _refuse(queue: ScriptQueue) -> None:
     """A consumer takes all jobs, refuses each, and stays."""
-    call = commands.register(keys, "other", window=Window(1), lease_ms=24 * HOUR_MS)
-    term = run(call).term
-    while ids := run(commands.pull(keys, "other", term, Window(100))).jobs[::2]:
+    term = queue.register("other", Window(1))
+    while ids := queue.run(commands.pull(queue.keys, "other", term, Window(100))).jobs[::2]:
         refused = [Retried(id.decode(), 0, "elsewhere", False, b'{"reason":"no"}') for id in ids]
-        run(commands.settle(keys, "other", term, None, retry=refused))
+        queue.run(commands.settle(queue.keys, "other", term, None, retry=refused))
 
 
 def _microseconds(bench: Bench, way: Way, size: int, jobs: int) -> dict[str, float]:
     """Redis's time in scripts for each job, by step: all are enqueued, then all are pulled, then
     all are settled, so many at a time."""
-    bench.empty()
-    connection = Connection(bench.redis, timeout=120)
-    run = connection.run
-    body = envelope("hit", BODY)
     select = selector(way.select) if way.select else None
-    found = {}
-    with bench.queue() as queue:
-        keys = queue.keys
-        run(commands.configure(keys, {"v": way.kind.stamp, **way.options}))
-        before = usage(bench.redis)
-        for first in range(0, jobs, size):
-            numbers = range(first, min(first + size, jobs))
-            bodies = [labelled(n) if way.select else body for n in numbers]
-            puts = [Put(new_id(), bodies[n - first], **way.terms(n)) for n in numbers]
-            run(commands.enqueue(keys, puts))
-        found["enqueue"] = usage(bench.redis).since(before).script_us / jobs
-        bench.redis.hincrby(keys.meta, "clock", way.later_ms)
+    with script_queue(bench, way.kind, **way.options) as queue:
+        keys, held = queue.keys, list[bytes]()
+        with queue.timed() as enqueue:
+            for first in range(0, jobs, size):
+                numbers = range(first, min(first + size, jobs))
+                puts = [
+                    Put(new_id(), labelled(n) if way.select else BODY, **way.terms(n))
+                    for n in numbers
+                ]
+                queue.run(commands.enqueue(keys, puts))
+        queue.later(way.later_ms)
         if way.refused:
-            _refuse(run, keys)
-        lease = 24 * HOUR_MS
-        call = commands.register(keys, "c", window=Window(size), lease_ms=lease, select=select)
-        term, held = run(call).term, list[bytes]()
-        before = usage(bench.redis)
-        while more := run(commands.pull(keys, "c", term, Window(len(held) + size))).jobs[::2]:
-            held += more
-        found["pull"] = usage(bench.redis).since(before).script_us / len(held)
+            _refuse(queue)
+        term = queue.register("c", Window(size), select)
+        with queue.timed() as pull:
+            while more := queue.run(commands.pull(keys, "c", term, Window(len(held) + size))).jobs:
+                held += more[::2]
         if len(held) != way.left(jobs):
             raise AssertionError(f"{len(held)} jobs came, not {way.left(jobs)}")
-        before = usage(bench.redis)
-        for first in range(0, len(held), size):
-            ids = held[first : first + size]
-            batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
-            run(commands.settle(keys, "c", term, None, ack=ids, batch=batch, rows=len(ids)))
-        found["settle"] = usage(bench.redis).since(before).script_us / len(held)
-    connection.close()
-    return found
+        with queue.timed() as settle:
+            for first in range(0, len(held), size):
+                ids = held[first : first + size]
+                batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
+                call = commands.settle(keys, "c", term, None, ack=ids, batch=batch, rows=len(ids))
+                queue.run(call)
+    return {
+        "enqueue": enqueue.us / jobs,
+        "pull": pull.us / len(held),
+        "settle": settle.us / len(held),
+    }
 
 
 @row("policies", "Redis time a job, by policy: enqueue, pull and settle, alone and 100 at a time")
@@ -171,9 +163,10 @@ def policies(bench: Bench) -> list[Figure]:
     jobs = bench.size.of(200, 2_000, 20_000)
     times: dict[tuple[str, str, int], list[float]] = {}
     for _ in range(bench.rounds):
-        for what, way in _ways(jobs).items():
-            for size in SIZES:
-                for step, us in _microseconds(bench, way, size, jobs).items():
+        for size in SIZES:
+            some = min(jobs, ALONE) if size == 1 else jobs
+            for what, way in _ways(some).items():
+                for step, us in _microseconds(bench, way, size, some).items():
                     times.setdefault((what, step, size), []).append(us)
     return [
         Figure(f"{what}: {step}, {size} at a time", spread(us), "µs")

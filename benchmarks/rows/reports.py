@@ -8,9 +8,9 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import envelope
+from benchmarks.lab.loading import BODY
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import ScriptQueue, script_queue
 from benchmarks.rows.row import Figure, row
 from rqueue.model.history_batch import pack
 from rqueue.model.ids import new_id
@@ -40,28 +40,25 @@ def reports(bench: Bench) -> list[Figure]:
 
 
 def _microseconds(bench: Bench, count: int) -> dict[str, float]:
-    bench.empty()
-    connection = Connection(bench.redis, timeout=120)
-    found = {"Python, current_job().progress(...)": _python(connection, 1_000 * count)}
-    with bench.queue() as queue:
+    found: dict[str, float] = {}
+    with script_queue(bench) as queue:
+        found["Python, current_job().progress(...)"] = _python(bench, 1_000 * count)
         keys = queue.keys
-        body = envelope("hit", "x" * 130)
         ids = [new_id() for _ in range(HELD)]
-        connection.run(commands.enqueue(keys, [Put(id, body) for id in ids]))
-        call = commands.register(keys, "c", window=Window(HELD), lease_ms=600_000)
-        term = connection.run(call).term
-        connection.run(commands.pull(keys, "c", term, Window(HELD)))
+        queue.run(commands.enqueue(keys, [Put(id, BODY) for id in ids]))
+        term = queue.register("c", Window(HELD))
+        queue.run(commands.pull(keys, "c", term, Window(HELD)))
         every = [JobReport(id, 1, packed((3, 10, "pages"))) for id in ids]
         report = commands.report(keys, "c", term, every[:1])
 
         def timed(what: str, calls: Sequence[commands.ScriptCall[Any]], jobs: int = 1) -> None:
             for call in calls:  # the scripts are there
-                connection.run(call)
-            before = usage(bench.redis)
-            for _ in repeat(None, count):
-                for call in calls:
-                    connection.run(call)
-            found[what] = usage(bench.redis).since(before).script_us / count / jobs
+                queue.run(call)
+            with queue.timed() as spent:
+                for _ in repeat(None, count):
+                    for call in calls:
+                        queue.run(call)
+            found[what] = spent.us / count / jobs
 
         timed("Redis, a report of one job", [report])
         timed("Redis, a job, where 100 report", [commands.report(keys, "c", term, every)], HELD)
@@ -72,20 +69,19 @@ def _microseconds(bench: Bench, count: int) -> dict[str, float]:
         settled = {}
         for watched in (False, True):
             if watched:
-                connection.run(commands.watch(keys, ids[0]))
-            settled[watched] = _settles(bench, connection, keys, count)
+                queue.run(commands.watch(keys, ids[0]))
+            settled[watched] = _settles(queue, count)
         found["Redis, settle and pull of a job, nobody watches"] = settled[False]
         found["the same, where another job is watched"] = settled[True]
-    connection.close()
     return found
 
 
-def _python(connection: Connection, count: int) -> float:
+def _python(bench: Bench, count: int) -> float:
     """A report that takes the place of one that is not sent yet."""
     consumer = ConsumerState(QueueKeys("bench"))
     consumer.unsettled[b"x"] = b"1,1;[]"
     job = JobContext(Delivery("x", b"1,1;[]"), "t", "bench")
-    job._reports = Reports(consumer, _Silent(connection))
+    job._reports = Reports(consumer, _Silent(Connection(bench.redis)))
     begun = perf_counter()
     for number in range(count):
         job.progress(number, count, "pages")
@@ -99,26 +95,23 @@ class _Silent(Reporter):
         """There is something to be sent."""
 
 
-def _settles(bench: Bench, connection: Connection, keys: QueueKeys, count: int) -> float:
+def _settles(queue: ScriptQueue, count: int) -> float:
     """Of a consumer beside, with batches of 100."""
-    body = envelope("hit", "x" * 130)
-    window = Window(HELD)
+    keys, name, window = queue.keys, new_id(), Window(HELD)
     rounds = max(2, count // 50)
     for _ in range(rounds + 1):
-        connection.run(commands.enqueue(keys, [Put(new_id(), body) for _ in range(HELD)]))
-    call = commands.register(keys, new_id(), window=window, lease_ms=600_000)
-    name = call.args[0]
-    term = connection.run(call).term
-    jobs = connection.run(commands.pull(keys, str(name), term, window)).jobs
-    before = usage(bench.redis)
-    for _ in range(rounds):
+        queue.run(commands.enqueue(keys, [Put(new_id(), BODY) for _ in range(HELD)]))
+    term = queue.register(name, window)
+    jobs = queue.run(commands.pull(keys, name, term, window)).jobs
+
+    def settled(window: Window | None) -> list[bytes]:
         ids = jobs[::2]
         batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
-        jobs = connection.run(
-            commands.settle(keys, str(name), term, window, ack=ids, batch=batch, rows=HELD)
-        ).jobs
-    us = usage(bench.redis).since(before).script_us / (rounds * HELD)
-    ids = jobs[::2]
-    batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": "c"})
-    connection.run(commands.settle(keys, str(name), term, None, ack=ids, batch=batch, rows=HELD))
-    return us
+        call = commands.settle(keys, name, term, window, ack=ids, batch=batch, rows=HELD)
+        return queue.run(call).jobs
+
+    with queue.timed() as spent:
+        for _ in range(rounds):
+            jobs = settled(window)
+    settled(None)
+    return spent.us / (rounds * HELD)

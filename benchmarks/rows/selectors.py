@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import BATCH
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import script_queue
 from benchmarks.rows.row import Figure, row
 from rqueue.model.history_batch import pack
 from rqueue.model.ids import new_id
@@ -13,7 +13,6 @@ from rqueue.model.selector import selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Window
 from rqueue.protocol.policies import PLAIN, Kind
-from rqueue.transport.connection import Connection
 
 CLASSES = 16
 WINDOWS = (1, 100)
@@ -29,33 +28,29 @@ def labelled(number: int) -> bytes:
 def _microseconds(bench: Bench, kind: Kind, some: int, waiting: int) -> dict[int, float]:
     """Redis's time in scripts for each job that is settled and pulled, by window. some: classes
     that the consumer selects; 0: it has no selector."""
-    bench.empty()
-    connection = Connection(bench.redis, timeout=120)
     found: dict[int, float] = {}
-    with bench.queue() as queue:
+    with script_queue(bench, kind) as queue:
         keys = queue.keys
-        connection.run(commands.configure(keys, {"v": kind.stamp}))
         for first in range(0, waiting, BATCH):
             numbers = range(first, min(first + BATCH, waiting))
-            connection.run(commands.enqueue(keys, [Put(new_id(), labelled(n)) for n in numbers]))
+            queue.run(commands.enqueue(keys, [Put(new_id(), labelled(n)) for n in numbers]))
         select = selector(f"shard < {some}") if some else None
         for most in WINDOWS:
             window, name = Window(most), f"c{most}"
-            call = commands.register(keys, name, window=window, lease_ms=600_000, select=select)
-            term = connection.run(call).term
-            jobs = connection.run(commands.pull(keys, name, term, window)).jobs
-            before, done = usage(bench.redis), 0
-            for _ in range(LOOPS if most == 1 else max(3, min(LOOPS, waiting // 200) // 10)):
-                ids = jobs[::2]
-                batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": name})
-                settle = commands.settle(
-                    keys, name, term, window, ack=ids, batch=batch, rows=len(ids)
-                )
-                jobs = connection.run(settle).jobs
-                done += len(ids)
-            found[most] = usage(bench.redis).since(before).script_us / max(1, done)
-            connection.run(commands.unregister(keys, name, term))
-    connection.close()
+            term = queue.register(name, window, select)
+            jobs = queue.run(commands.pull(keys, name, term, window)).jobs
+            done = 0
+            with queue.timed() as spent:
+                for _ in range(LOOPS if most == 1 else max(3, min(LOOPS, waiting // 200) // 10)):
+                    ids = jobs[::2]
+                    batch = pack({"id": ids, "task": "hit", "outcome": "ack", "worker": name})
+                    settle = commands.settle(
+                        keys, name, term, window, ack=ids, batch=batch, rows=len(ids)
+                    )
+                    jobs = queue.run(settle).jobs
+                    done += len(ids)
+            found[most] = spent.us / max(1, done)
+            queue.run(commands.unregister(keys, name, term))
     return found
 
 

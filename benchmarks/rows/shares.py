@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import BATCH, envelope
+from benchmarks.lab.loading import BATCH, BODY
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import script_queue
 from benchmarks.rows.row import Figure, Target, row
 from rqueue.model.ids import new_id
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Window
-from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
-from rqueue.transport.connection import Connection
 
 KIND = Kind.of(["shares"])
 MANY = 10_000
 """Shares of which each has jobs."""
 
 
-def _drain(
-    bench: Bench, connection: Connection, keys: QueueKeys, shares: int, window: Window, jobs: int
-) -> float:
-    """Redis's time for a pull of a job and its settle, of jobs that wait, µs."""
-    body = envelope("hit", "x" * 130)
-    waiting = max(jobs, 2 * shares)
-    term = connection.run(commands.register(keys, "c", window=window, lease_ms=600_000)).term
-    for first in range(0, waiting, BATCH):
-        puts = [
-            Put(new_id(), body, share=f"s{number % shares}" if shares else "")
-            for number in range(first, min(first + BATCH, waiting))
-        ]
-        connection.run(commands.enqueue(keys, puts))
-    before, done, count = usage(bench.redis), list[str](), 0
-    while count < jobs:
-        found = connection.run(commands.settle(keys, "c", term, window, ack=done)).jobs
-        done = [id_.decode() for id_ in found[::2]]
-        count += len(done)
-    spent = usage(bench.redis).since(before).script_us / count
-    connection.run(commands.unregister(keys, "c", term))
-    connection.run(commands.purge(keys, 500))
-    return spent
+def _drain(bench: Bench, shares: int, window: Window, jobs: int) -> float:
+    """Redis's time for a pull of a job and its settle, of jobs that wait, µs. shares: that they are
+    of; 0: the queue is a plain one."""
+    with script_queue(bench, KIND if shares else PLAIN) as queue:
+        keys, waiting = queue.keys, max(jobs, 2 * shares)
+        term, done, count = queue.register("c", window), list[str](), 0
+        for first in range(0, waiting, BATCH):
+            puts = [
+                Put(new_id(), BODY, share=f"s{number % shares}" if shares else "")
+                for number in range(first, min(first + BATCH, waiting))
+            ]
+            queue.run(commands.enqueue(keys, puts))
+        with queue.timed() as spent:
+            while count < jobs:
+                found = queue.run(commands.settle(keys, "c", term, window, ack=done)).jobs
+                done = [id_.decode() for id_ in found[::2]]
+                count += len(done)
+    return spent.us / count
 
 
 @row("shares", "Redis time of a job of a share, to that of one in a plain queue")
@@ -52,21 +46,11 @@ def shares(bench: Bench) -> list[Figure]:
     many = bench.size.of(300, MANY, MANY)
     for _ in range(bench.rounds):
         for number in batches:
-            bench.empty()
-            connection = Connection(bench.redis, timeout=120)
-            with bench.queue() as queue:
-                stamp = KIND.stamp if number else PLAIN.stamp
-                connection.run(commands.configure(queue.keys, {"v": stamp}))
-                its, jobs = min(number, many), bench.size.of(500, 10_000, 50_000)
-                batches[number].append(
-                    _drain(bench, connection, queue.keys, its, Window(100), jobs)
-                )
-            bench.empty()
-            with bench.queue() as queue:
-                connection.run(commands.configure(queue.keys, {"v": stamp}))
-                jobs = bench.size.of(100, 2_000, 10_000)
-                singles[number].append(_drain(bench, connection, queue.keys, its, Window(1), jobs))
-            connection.close()
+            its = min(number, many)
+            jobs = bench.size.of(500, 10_000, 50_000)
+            batches[number].append(_drain(bench, its, Window(100), jobs))
+            jobs = bench.size.of(100, 2_000, 10_000)
+            singles[number].append(_drain(bench, its, Window(1), jobs))
 
     def times(found: dict[int, list[float]], number: int) -> list[float]:
         return [one / plain for one, plain in zip(found[number], found[0], strict=True)]

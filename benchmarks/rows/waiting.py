@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import BATCH, envelope
+from benchmarks.lab.loading import BATCH, BODY
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.server import usage
+from benchmarks.lab.script_queue import script_queue
 from benchmarks.rows.row import Figure, Target, row
 from benchmarks.rows.selectors import CLASSES, labelled
 from rqueue.model.history_batch import pack
@@ -22,7 +22,6 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Window
 from rqueue.protocol.commands.room import await_room
 from rqueue.protocol.policies import PLAIN, Kind
-from rqueue.transport.connection import Connection
 
 HOUR_MS = 3_600_000
 GROUPS = 10_000
@@ -74,48 +73,42 @@ def _ways(jobs: int, producers: int) -> dict[str, Way]:
 
 def _microseconds(bench: Bench, way: Way, waiting: int, loops: int) -> dict[str, float]:
     """Redis's time in scripts for each step of one job, beside so many that wait."""
-    bench.empty()
-    connection = Connection(bench.redis, timeout=120)
-    run = connection.run
-    plain, found, number = envelope("hit", "x" * 130), {}, 0
+    number = 0
 
     def put() -> Put:
         nonlocal number
         number += 1
-        body = labelled(number) if way.select else plain
-        return Put(new_id(), body, **way.terms(number))
+        return Put(new_id(), labelled(number) if way.select else BODY, **way.terms(number))
 
-    with bench.queue() as queue:
-        keys = queue.keys
-        run(commands.configure(keys, {"v": way.kind.stamp, **way.options}))
+    with script_queue(bench, way.kind, **way.options) as queue:
+        keys, held = queue.keys, list[bytes]()
         for first in range(0, waiting, BATCH):
-            run(commands.enqueue(keys, [put() for _ in range(min(BATCH, waiting - first))]))
-        before = usage(bench.redis)
-        for _ in range(loops):
-            run(commands.enqueue(keys, [put()]))
-        found["enqueue"] = usage(bench.redis).since(before).script_us / loops
+            queue.run(commands.enqueue(keys, [put() for _ in range(min(BATCH, waiting - first))]))
+        with queue.timed() as enqueue:
+            for _ in range(loops):
+                queue.run(commands.enqueue(keys, [put()]))
         if way.full:
             options = {"max_jobs": waiting + loops, "overflow": 1, "resume": 100}
-            run(commands.configure(keys, options))
+            queue.run(commands.configure(keys, options))
             for producer in range(way.full):
-                run(await_room(keys, f"p{producer}", 1, HOUR_MS))
-        select = selector(way.select) if way.select else None
-        call = commands.register(keys, "c", window=Window(1), lease_ms=HOUR_MS, select=select)
-        term, held = run(call).term, list[bytes]()
-        before = usage(bench.redis)
-        while len(held) < loops:
-            jobs = run(commands.pull(keys, "c", term, Window(len(held) + 1))).jobs
-            if not jobs:
-                break
-            held.append(jobs[0])
-        found["pull"] = usage(bench.redis).since(before).script_us / len(held)
-        before = usage(bench.redis)
-        for id_ in held:
-            batch = pack({"id": [id_], "task": "hit", "outcome": "ack", "worker": "c"})
-            run(commands.settle(keys, "c", term, None, ack=[id_], batch=batch, rows=1))
-        found["settle"] = usage(bench.redis).since(before).script_us / len(held)
-    connection.close()
-    return found
+                queue.run(await_room(keys, f"p{producer}", 1, HOUR_MS))
+        term = queue.register("c", Window(1), selector(way.select) if way.select else None)
+        with queue.timed() as pull:
+            while len(held) < loops:
+                jobs = queue.run(commands.pull(keys, "c", term, Window(len(held) + 1))).jobs
+                if not jobs:
+                    break
+                held.append(jobs[0])
+        with queue.timed() as settle:
+            for id_ in held:
+                batch = pack({"id": [id_], "task": "hit", "outcome": "ack", "worker": "c"})
+                call = commands.settle(keys, "c", term, None, ack=[id_], batch=batch, rows=1)
+                queue.run(call)
+    return {
+        "enqueue": enqueue.us / loops,
+        "pull": pull.us / len(held),
+        "settle": settle.us / len(held),
+    }
 
 
 @row("waiting", "Redis time of each step of one job, by kind, while others wait and while none do")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.lab.bench import Bench
-from benchmarks.lab.loading import BATCH, envelope
+from benchmarks.lab.loading import BATCH, BODY
 from benchmarks.lab.rounds import spread
 from benchmarks.lab.settling import WINDOW, microseconds
 from benchmarks.rows.row import Figure, Target, row
@@ -14,8 +14,6 @@ from rqueue.model.ids import new_id
 from rqueue.model.parents import RESULTS_MAX, Parents
 from rqueue.protocol.commands import Put
 from rqueue.protocol.policies import PLAIN, Kind
-
-BODY = envelope("hit", "x" * 130)
 
 
 def _alone(jobs: int) -> Iterator[list[Put]]:

@@ -12,8 +12,9 @@ delivered before them comes first, and what was delivered after them behind them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
+from typing import Any
 
 from rqueue.errors import LifecycleError, NotRegistered
 from rqueue.model.job import Delivery
@@ -263,12 +264,12 @@ class ConsumerState(CreditWindow):
 
     # -- what is settled ---------------------------------------------------------------------------
 
-    def settled(self, ids: Iterable[bytes]) -> None:
-        """These jobs are about to be settled: they are not held any more, unless `unsettle`
-        follows. For a consumer without a manager of credit."""
+    def settled(self, rows: Iterable[Sequence[Any]]) -> None:
+        """The jobs whose ids these rows begin with are about to be settled: they are not held any
+        more, unless `unsettle` follows. For a consumer without a manager of credit."""
         pop = self.unsettled.pop
-        for id_ in ids:
-            pop(id_, None)
+        for row in rows:
+            pop(row[0], None)
 
     def unsettle(self, jobs: Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]) -> None:
         """The call that settles them failed, whether it arrived or not: they are held until it is

@@ -43,22 +43,19 @@ then."""
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors."""
 
-    __slots__ = (
-        *("_forgotten", "_met", "_script", "_taught", "_told"),
-        *("call", "consumer", "queue", "teaches"),
-    )
+    # of nearly all calls: what differs is set where it does, on the way of none of them
+    teaches = False
+    """Whether `command` teaches the server a script: it is not the call itself."""
+    _forgotten: Exception | None = None
+    _told = 0
+    _met: Exception | None = None  # a key of a wrong type
+    _script: scripts.Script | None = None  # that `command` named last
+    _taught = ""  # the SHA of the one that the server was taught last
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
         self.queue = queue
         self.consumer = consumer
-        self.teaches = False
-        """Whether `command` teaches the server a script: it is not the call itself."""
-        self._forgotten: Exception | None = None
-        self._told = 0
-        self._met: Exception | None = None  # a key of a wrong type
-        self._script: scripts.Script | None = None  # that `command` named last
-        self._taught = ""  # the SHA of the one that the server was taught last
 
     def command(self) -> tuple[Arg, ...]:
         """What to send now: the script by its hash; its source first, once the server said that it

@@ -186,7 +186,7 @@ class SettleCalls(ConsumerState):
         self._told(self._prepare(None))
 
     def _prepare(self, window: int | None) -> Flight:
-        if window is not None:
+        if window is not None and window != self.window.jobs:
             self.window = Window(window, self._bytes_window)
         # nearly always: jobs that succeeded and said nothing
         acks = self._take_ended(self.acks, CHUNK) if self.acks else []
@@ -194,8 +194,7 @@ class SettleCalls(ConsumerState):
         others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
         for row in others:
             self.follow_ups.take(row[0])  # it failed: nothing follows it
-        room = CHUNK - len(acks) - len(dones) - len(others)
-        back = _take(self.back, room) if self.back else []
+        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others)) if self.back else []
         if self.doomed:
             acks, dones, others = self._alive(acks), self._alive(dones), self._alive(others)
         again = reject = others
@@ -221,17 +220,17 @@ class SettleCalls(ConsumerState):
             self.term,
             None if window is None else self.window,
             ack=[row[0] for row in acks],
-            done=[(row.id, row.keep_ms, row.payload) for row in dones],
-            retry=[row.again for row in again if row.again is not None],
-            reject=[(row.id, row.cause) for row in reject],
-            release=[id_ for id_, _ in back],
+            done=[(row.id, row.keep_ms, row.payload) for row in dones] if dones else (),
+            retry=[row.again for row in again if row.again is not None] if again else (),
+            reject=[(row.id, row.cause) for row in reject] if reject else (),
+            release=[id_ for id_, _ in back] if back else (),
             freed=freed,
             batch=batch,
             rows=len(ended),
         )
-        self.settled([row[0] for row in ended])
+        self.settled(ended)
         if back:
-            self.settled([id_ for id_, _ in back])
+            self.settled(back)
         flight = Flight(call, window, acks, dones, others, back)
         if self.reports.open:
             self._reports_end(flight)
@@ -330,7 +329,7 @@ class SettleCalls(ConsumerState):
             batch=batch,
             rows=1,
         )
-        self.settled([id_])
+        self.settled([row])
         try:
             committed = self._connection.run(call, queue=self.queue, consumer=self.name)
         except (ServerError, QueueDamaged, RegistrationLost):

@@ -169,9 +169,15 @@ end
 --- @if parents
 if plan then
   fault = nil
-  --- @each fault = parents(base, plan, ids)
+  --- @each fault = parents(base, plan, ids, refused)
   if fault then return fault end
   if plan[1].waits then how = '2' end
+  -- members of a stream may be known by their numbers alone
+  accepted = total - #refused
+  if accepted == 0 then
+    if note then noted(note, 0, total) end
+    return { now, 0, refused, '' }
+  end
 end
 --- @end
 --- @if able
@@ -335,8 +341,8 @@ if plan and not taker then
 end
 --- @end
 --- @if defers
-if plan and (plan.deferred or plan.dependants) then
-  --- @each defers(base, plan)
+if plan and (plan.deferred or plan.dependants or plan.joined) then
+  --- @each defers(base, plan, now)
 end
 --- @end
 if ready > 0 and (plan or levels ~= '4') then

@@ -33,6 +33,7 @@ from rqueue.errors import (
     NoConsumer,
     NotConfirmed,
     NotEncodable,
+    ProducerLost,
     QueueFull,
     RedisUnavailable,
     ResultError,
@@ -68,6 +69,7 @@ from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.shares import Share
+from rqueue.tasks.stream import stream
 from rqueue.tasks.task import Task
 from rqueue.tasks.unique import Debounce, Throttle, Unique
 from rqueue.tasks.workflow import Signature, chain, chord, group
@@ -162,6 +164,7 @@ __all__ = [
     "NotEncodable",
     "Options",
     "Outcome",
+    "ProducerLost",
     "Progress",
     "Put",
     "PutHandle",
@@ -213,6 +216,7 @@ __all__ = [
     "disconnect",
     "group",
     "queue",
+    "stream",
     "task",
     "worker_connection",
 ]

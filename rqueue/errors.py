@@ -33,6 +33,7 @@
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── DuplicateJob             another job has its unique key
     │   ├── WorkflowEnded            nothing waits for this part of a workflow any more
+    │   ├── StreamSealed             it has another number of members than this one
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── NotConfirmed             stored, but too few replicas, or no disk, have it for sure
     │   ├── QueueSharded             jobs and consumers go to its shards, not to it
@@ -60,6 +61,7 @@
     │   ├── ResultExpired            the job is done, its result is no longer kept
     │   ├── JobFailed                the job failed for good; carries the remote traceback
     │   ├── JobCancelled             it was cancelled before it ended
+    │   │   ├── ProducerLost         ... since who enqueued its members went away
     │   │   └── JobPurged            ... together with its whole queue
     │   ├── JobExpired               its time to live ended before it ran
     │   ├── JobDisplaced             a newer job took its place before it ran
@@ -116,6 +118,7 @@ __all__ = [
     "NotConfirmed",
     "NotEncodable",
     "NotRegistered",
+    "ProducerLost",
     "QueueDamaged",
     "QueueEmpty",
     "QueueError",
@@ -142,6 +145,7 @@ __all__ = [
     "SlotBusy",
     "SoftTimeLimit",
     "StaleTerm",
+    "StreamSealed",
     "TaskAlreadyRegistered",
     "TaskError",
     "TransactionRolledBack",
@@ -564,6 +568,22 @@ class WorkflowEnded(QueueError):
         self.id = id
 
 
+class StreamSealed(QueueError):
+    """The stream under this id has another number of members than the one that was enqueued: it is
+    another one. `id`: of the job that waits for them; `total`: how many that has, `said`: how many
+    this one had."""
+
+    def __init__(self, queue: str, id: str, *, total: int, said: int) -> None:
+        super().__init__(
+            f"queue '{queue}': stream '{id}' has {total:,} members, and not {said:,}: another one"
+            " was enqueued under its id"
+        )
+        self.queue = queue
+        self.id = id
+        self.total = total
+        self.said = said
+
+
 class QueueInUse(QueueError):
     """The queue was not deleted: it has jobs, or consumers, or is where another queue's dead
     letters go. `what` says which."""
@@ -900,6 +920,11 @@ class JobCancelled(ResultError):
 
     def __init__(self, id: str, *, reason: str = "was cancelled") -> None:
         super().__init__(f"job '{id}' {reason}", id=id)
+
+
+class ProducerLost(JobCancelled):
+    """The job waited for a stream of others, and who enqueued them went away before their end:
+    it was cancelled. Those that were enqueued run."""
 
 
 class JobPurged(JobCancelled):

@@ -1,12 +1,12 @@
 --- Workflows: a job that waits for others, its parents, is deferred until they have ended; then it becomes ready, with
 --- their results where it wants them. The step that ends a parent tells the jobs that wait for it, whatever ends it:
 --- nothing is counted apart from that, and a parent that ends twice is counted once.
---- HOOKS: admit, parents, defers, unblock, awaits, tied, retell, heard, pass, done, meets, overdue, upkeep, counted, deferred,
----   places
+--- HOOKS: admit, parents, defers, seal, unblock, awaits, tied, retell, heard, pass, done, meets, overdue, upkeep, counted,
+---   deferred, places
 --- META: none
 --- JOB: tags (w: what it waits for, p: the job that its id is derived from waits for it, t: jobs that wait for it say so
 ---   in `edges` from its beginning, i: what its parents left)
---- KEYS: deferred, edges, gathered:<job>, stops
+--- KEYS: deferred, edges, gathered:<job>, stops, unsealed
 --- STORE: list
 --- ORDER: 76
 --- FAST: no
@@ -20,22 +20,29 @@
 --- each; a parent whose id is "<job>.<place>" says that itself, by its tag. "<place><n|r>@<queue> <job>": that job is in
 --- another queue, wants the result (r) or not, and hears of the end by way of the outbox. `stops`: deferred jobs that are
 --- to end -> why, JSON, where one step would end too many.
+--- A job whose parents come as a stream is open until that is sealed: more of them may come, so it does not become ready
+--- though all that have come have ended. `deferred` has how many have come, the job's tag their number once it is sealed,
+--- 0 until then. `unsealed`: such jobs by the time at which their producer is taken for lost.
 
 --- What its hooks share. A script has 200 local variables at the most.
 local FLOWS = {}
 
 --- The most parents that a job may have by name, jobs that may wait for one by name, results that are passed on, and
---- bytes of them; jobs that one call ends because their parents failed; jobs that one command is given.
+--- bytes of them; jobs that one call ends because their parents failed; jobs that one command is given. The most parents
+--- that a job may have, and for how many ms the producer of a stream may say nothing.
 FLOWS.NAMED, FLOWS.WAITING, FLOWS.RESULTS, FLOWS.BYTES, FLOWS.STOPS, FLOWS.PIECE = 100, 1000, 1000, 1048576, 100, 500
+FLOWS.PARENTS, FLOWS.LOST_MS = 1000000, 600000
 
---- {policy=, mode=, total=, ids=, away=} by the tags, or the value, of a job; nil where it waits for none. policy: s =
---- it ends where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again and is done, f =
---- it runs only where one fails. mode: n = no results, o = that of the one parent, l = all as a list. ids: names, nil =
---- those derived from its own. away: its workflow is one of several queues; parents say themselves who waits for them.
+--- {policy=, mode=, total=, ids=, away=, streamed=, open=} by the tags, or the value, of a job; nil where it waits for
+--- none. policy: s = it ends where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again
+--- and is done, f = it runs only where one fails. mode: n = no results, o = that of the one parent, l = all as a list.
+--- ids: names, nil = those derived from its own. away: its workflow is one of several queues; parents say themselves who
+--- waits for them. streamed: its parents come as a stream (s in place of the mode), which is not sealed where it is open.
 function FLOWS.tag(text)
-  local policy, mode, total, away, names = string.match(text or '', '^[^;]-|w([scwf])([nol])(%d+)(@?[^:|;]*):?([^|;]*)')
+  local policy, mode, total, away, names = string.match(text or '', '^[^;]-|w([scwf])([nols])(%d+)(@?[^:|;]*):?([^|;]*)')
   if not policy then return nil end
   local its = { policy = policy, mode = mode, total = tonumber(total), away = away ~= '' }
+  if mode == 's' then its.mode, its.streamed, its.open = 'n', true, its.total == 0 end
   if names ~= '' then
     its.ids = {}
     for name in string.gmatch(names, '[^/]+') do its.ids[#its.ids + 1] = FLOWS.name(name) end
@@ -144,6 +151,7 @@ function FLOWS.stop(base, queue, stopped)
   redis.call('HDEL', base .. 'jobs', unpack(ids))
   redis.call('HDEL', base .. 'deferred', unpack(ids))
   redis.call('HDEL', base .. 'stops', unpack(ids))
+  redis.call('ZREM', base .. 'unsealed', unpack(ids))
   redis.call('UNLINK', unpack(keys))
   --- @each left(base, ids)
   if #ends == 0 then return ends end
@@ -294,7 +302,7 @@ function FLOWS.hear_some(base, queue, order, joins, left)
       local why, count = FLOWS.join(base, id, its, joins[id])
       if why then
         stopped[#stopped + 1] = { id = id, why = FLOWS.cause(queue, why) }
-      elseif count == tonumber(totals[i]) then
+      elseif count == tonumber(totals[i]) and not its.open then
         local job = value_parse(values[i])
         full[#full + 1] = { id = id, job = job, its = its }
       end
@@ -325,6 +333,7 @@ local function flows_unblock(base, _, job)
   if not string.find(job.tags or '', '|w', 1, true) or redis.call('HDEL', base .. 'deferred', job.id) == 0 then return nil end
   redis.call('UNLINK', base .. 'gathered:' .. job.id)
   redis.call('HDEL', base .. 'stops', job.id)
+  redis.call('ZREM', base .. 'unsealed', job.id)
   return 'deferred'
 end
 
@@ -333,5 +342,6 @@ local function flows_places(_, found)
   found[#found + 1] = { 'deferred', 'hash' }
   found[#found + 1] = { 'edges', 'hash' }
   found[#found + 1] = { 'stops', 'hash' }
+  found[#found + 1] = { 'unsealed', 'zset' }
   return found
 end

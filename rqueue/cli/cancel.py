@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from rqueue.cli.exit_codes import NEGATIVE, NOT_FOUND, OK, Failure, confirm
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import JobState
+from rqueue.model.parents import Parents
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
@@ -104,12 +106,19 @@ def cancel(
             asked += [one for job in found for one in _waited_for(inspector, job)]
         confirm(f"Cancel {many(len(asked), 'job')}?", yes)
         answers = []
+
+        def cancel_one(job: JobInfo) -> None:
+            call = commands.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
+            answers.append((job, execute(inspector.client_of(job.queue), call, queue=job.queue)))
+
         for job in asked:
             if running or kill:
                 answers.append((job, _stop(inspector, job, kill=kill, timeout=timeout)))
-                continue
-            call = commands.cancel(inspector.keys(job.queue), job.id, held=not keep_held)
-            answers.append((job, execute(inspector.client_of(job.queue), call, queue=job.queue)))
+            else:
+                cancel_one(job)
+        for job in found if workflow else ():
+            for one in _joined_since(inspector, job):
+                cancel_one(one)
     cancelled = CANCELLED_FROM | {"requested", "delivered", "stopped"}
     if as_json:
         print_json(
@@ -135,6 +144,18 @@ def _waited_for(inspector: Inspector, job: JobInfo) -> list[JobInfo]:
 
     found = waited_for(inspector.redis, inspector.keys(job.queue), job.id)
     return [replace(job, id=id_, queue=queue) for queue, id_ in found]
+
+
+def _joined_since(inspector: Inspector, job: JobInfo) -> Iterator[JobInfo]:
+    """The members that have come to a stream since this was read; the job that waited for them is
+    cancelled, so no others come."""
+    from rqueue.inspector.workflows import joined_since
+
+    parents = Parents.parse(job.waits)
+    if job.state is JobState.DEFERRED and parents is not None and parents.open:
+        client, keys = inspector.client_of(job.queue), inspector.keys(job.queue)
+        for id_ in joined_since(client, keys, job.id, job.joined):
+            yield replace(job, id=id_)
 
 
 def _stop(inspector: Inspector, job: JobInfo, *, kill: bool, timeout: float) -> str:

@@ -119,7 +119,8 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
             row += [age(job.due_ms, now), arguments(job)]
         elif state == "deferred":
             parents = Parents.parse(job.waits)
-            row += [parents.total if parents else "", arguments(job)]
+            count = parents.total or job.joined if parents else ""
+            row += [f"{count}, open" if parents and parents.open else count, arguments(job)]
         elif state == "held":
             row += [job.holder, arguments(job)]
         else:

@@ -17,6 +17,7 @@ from rqueue.model.causes import EXPIRED, GAVE_UP, why_dead
 from rqueue.model.job import JobState
 from rqueue.model.job_info import JobInfo
 from rqueue.model.job_limit import JobLimit
+from rqueue.model.parents import Parents
 from rqueue.model.progress import Progress
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.waiting import why_it_waits
@@ -180,6 +181,8 @@ def print_job(
         state += f", {place} before it in its level" if place else ", next in its level"
     elif job.state is JobState.DEFERRED:
         state += f", waits for {many(place, 'job')}"
+        if (parents := Parents.parse(job.waits)) and parents.open:
+            state += f"; open, {job.joined:,} so far"
     elif job.state is JobState.DEAD:
         state += f": {how_it_died(job)}".rstrip(": ")
     elif job.state is JobState.CANCELLED and job.cause:

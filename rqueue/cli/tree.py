@@ -33,11 +33,13 @@ def _below(job: JobInfo, look: Look, indent: str, depth: int) -> Iterator[str]:
     parents = Parents.parse(job.waits)
     if parents is None:
         return
-    ids = parents.of(job.id)
-    found = [_found(parents.queues or (job.queue,), id_, look) for id_ in ids[:LOOKED_AT]]
+    if job.joined:
+        parents = parents._replace(total=job.joined)
+    ids = parents.first(job.id, LOOKED_AT)
+    found = [_found(parents.queues or (job.queue,), id_, look) for id_ in ids]
     found.sort(key=lambda one: one.state.ended)
     for number, one in enumerate(found[:SHOWN], 1):
-        last = number == len(found[:SHOWN]) and len(ids) <= SHOWN
+        last = number == len(found[:SHOWN]) and parents.total <= SHOWN
         task, there = f"({one.task})" if one.task else "", ""
         if parents.queues and one.queue:
             there = f"in {one.queue}"
@@ -45,8 +47,8 @@ def _below(job: JobInfo, look: Look, indent: str, depth: int) -> Iterator[str]:
         yield f"{indent}{'└─' if last else '├─'} {said}"
         if depth < DEEPEST and not one.state.ended:
             yield from _below(one, look, indent + ("   " if last else "│  "), depth + 1)
-    if len(ids) > SHOWN:
-        yield f"{indent}└─ and {many(len(ids) - SHOWN, 'other')}"
+    if parents.total > SHOWN:
+        yield f"{indent}└─ and {many(parents.total - SHOWN, 'other')}"
 
 
 def _found(queues: tuple[str, ...], id: str, look: Look) -> JobInfo:

@@ -23,12 +23,14 @@ from rqueue.model.envelope import decode_result, unpack
 from rqueue.model.expect import shown
 from rqueue.model.job import Delivery, JobState, Record, parse_record
 from rqueue.model.job_info import JobInfo
+from rqueue.model.parents import Parents
 from rqueue.model.signing import key_id_of
 from rqueue.model.sort_keys import sort_key_of
 from rqueue.model.steps import KeptSteps
 from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
+from rqueue.protocol.commands.flow_notes import gathered_of
 from rqueue.protocol.commands.job_notes import Notes, notes_of, notes_page
 from rqueue.protocol.commands.reports import progress
 from rqueue.protocol.keys import QueueKeys
@@ -158,6 +160,8 @@ def look_at_job(client: redis.Redis, keys: QueueKeys, id: str) -> Look:
     )
     if info.deliveries:
         info = replace(info, progress=execute(client, progress(keys, id)))
+    if state is JobState.DEFERRED and (parents := Parents.parse(info.waits)) and parents.open:
+        info = replace(info, joined=execute(client, gathered_of(keys, id)).total or 0)
     return Look(shown.now, info, shown.place)
 
 

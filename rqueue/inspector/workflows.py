@@ -8,11 +8,12 @@ import redis
 
 from rqueue.model.job import is_mark, parse_header
 from rqueue.model.parents import Parents
-from rqueue.protocol.commands.flow_notes import jobs_of
+from rqueue.protocol.commands.flow_notes import gathered_of, jobs_of
+from rqueue.protocol.commands.job_notes import notes_of
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 
-__all__ = ["waited_for"]
+__all__ = ["joined_since", "waited_for"]
 
 PAGE = 500
 """Jobs that one command reads."""
@@ -38,10 +39,28 @@ def waited_for(client: redis.Redis, keys: QueueKeys, id: str) -> Iterator[tuple[
                     parents = Parents.parse(header.waits) if header else None
                     if parents is None:
                         continue
+                    if parents.open:
+                        count = execute(client, gathered_of(its, name)).total
+                        parents = parents._replace(total=count or 0)
                     for where in parents.queues or (queue,):
                         below += [(where, parent) for parent in parents.of(name)]
         level = [one for one in dict.fromkeys(below) if one not in seen]
         seen.update(level)
+
+
+def joined_since(client: redis.Redis, keys: QueueKeys, id: str, first: int) -> Iterator[str]:
+    """Ids of the members that have come to a stream, from the place `first` on, and have not
+    ended. Nothing comes to it any more: the job that waits for them has ended."""
+    while True:
+        ids = [f"{id}.{place}" for place in range(first, first + PAGE)]
+        values = execute(client, jobs_of(keys, ids))
+        ended = [execute(client, notes_of(keys, kind, ids)) for kind in ("ended", "ended_old")]
+        if not any(found is not None for page in (values, *ended) for found in page):
+            return
+        for name, value in zip(ids, values, strict=True):
+            if value is not None and not is_mark(value):
+                yield name
+        first += PAGE
 
 
 def _by_queue(jobs: list[tuple[str, str]]) -> dict[str, list[str]]:

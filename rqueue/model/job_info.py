@@ -20,7 +20,8 @@ class JobInfo:
     the attempts' errors, oldest first, with suspicions that were not charged (kind "suspected");
     `cause` says why it is dead. `position` and what else the header held are 0 once the job has
     ended and only its record is left. `problem` says why the envelope could not be read, if it
-    could not.
+    could not. `joined`: how many jobs it waits for so far, of one that waits for a stream of them
+    which goes on.
     """
 
     id: str
@@ -46,6 +47,7 @@ class JobInfo:
     refused_by: tuple[str, ...] = ()
     waits: str = ""
     counts: bool = False
+    joined: int = 0
     limits: tuple[str, ...] = ()
     share: str = ""
     holder: str = ""

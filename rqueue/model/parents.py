@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, overload
 
 from orjson import JSONDecodeError, loads
 
@@ -14,6 +14,7 @@ from rqueue.model.names import group_of, group_text
 
 __all__ = [
     "CHAIN_MAX",
+    "LOST_MS",
     "NAMED_MAX",
     "PAIRS_MAX",
     "PARENTS_MAX",
@@ -21,8 +22,10 @@ __all__ = [
     "RESULTS_MAX",
     "Dependant",
     "Failure",
+    "MemberIds",
     "OnFailure",
     "Parents",
+    "as_signed",
     "given_to",
     "has_dependants",
     "read_results",
@@ -44,6 +47,9 @@ PAIRS_MAX = 10_000
 """Of two groups in a chain, members of the one times members of the other: one step may end all of
 the first, and each of the second hears of each."""
 
+LOST_MS = 600_000
+"""For how long the producer of a stream may say nothing before it is taken for lost."""
+
 QUEUES_MAX = 16
 """Queues that one workflow may go through."""
 
@@ -59,24 +65,33 @@ _POLICIES = {"stop": "s", "continue": "c", "wait": "w", "failed": "f"}
 _OF_LETTER = {letter: policy for policy, letter in _POLICIES.items()}
 _TAKES: dict[Takes, str] = {"nothing": "n", "result": "o", "results": "l"}
 _TAKES_OF = {letter: takes for takes, letter in _TAKES.items()}
-_TEXT = re.compile(r"([scwf])([nol])(\d{1,7})(?:@([\w%/-]+))?(?::([\w%/-]+))?", re.ASCII)
+_STREAMED = "s"
+_TEXT = re.compile(r"([scwf])([nols])(\d{1,7})(?:@([\w%/-]+))?(?::([\w%/-]+))?", re.ASCII)
 
 
 class Parents(NamedTuple):
     """total: how many they are. ids: their names; () = those derived from the job's own id,
     `<id>.0` and so on. on_failure: an `OnFailure`, or "failed": the job runs only where its one
     parent fails. queues: of a workflow that goes through several the queues in which they are; () =
-    that of the job."""
+    that of the job. streamed: they come as a stream; total is 0 as long as that is open."""
 
     total: int
     takes: Takes = "nothing"
     on_failure: OnFailure | Literal["failed"] = "stop"
     ids: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
+    streamed: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether more of them may come, of a job that waits."""
+        return self.streamed and not self.total
 
     @property
     def text(self) -> str:
         """As terms and headers say it: "<policy><takes><total>[@<queue>/...][:<id>/<id>...]"."""
+        if self.streamed:  # of one length, so that a job is as large before and after
+            return f"{_POLICIES[self.on_failure]}{_STREAMED}{self.total:07}"
         said = f"{_POLICIES[self.on_failure]}{_TAKES[self.takes]}{self.total}"
         if self.queues:
             said += f"@{'/'.join(map(group_text, self.queues))}"
@@ -90,11 +105,19 @@ class Parents(NamedTuple):
             return None
         policy, takes, total, queues, ids = found.groups()
         on_failure: Any = _OF_LETTER[policy]
+        if takes == _STREAMED:
+            return cls(int(total), on_failure=on_failure, streamed=True)
         return cls(int(total), _TAKES_OF[takes], on_failure, _names(ids), _names(queues))
 
     def of(self, id: str) -> list[str]:
         """The ids of the parents of the job with this id."""
-        return list(self.ids) or [f"{id}.{place}" for place in range(self.total)]
+        return self.first(id, self.total)
+
+    def first(self, id: str, most: int) -> list[str]:
+        """The ids of the first of them, at most so many."""
+        if self.ids:
+            return list(self.ids[:most])
+        return [f"{id}.{place}" for place in range(min(most, self.total))]
 
 
 class Dependant(NamedTuple):
@@ -114,6 +137,17 @@ class Dependant(NamedTuple):
         said = f"{'r' if self.wants else 'n'}{group_text(self.queue)}"
         return f"{said}:{self.place}/{group_text(self.id)}" if self.id else said
 
+    @classmethod
+    def parse(cls, text: str) -> Dependant:
+        """The job whose text this is, of terms that were written here."""
+        queue, _, rest = text[1:].partition(":")
+        place, _, id_ = rest.partition("/")
+        return cls(group_of(queue), text[:1] == "r", group_of(id_), int(place or 0))
+
+    def of(self, id: str) -> str:
+        """The id of the job that waits for the job `id`."""
+        return self.id or id.rpartition(".")[0]
+
 
 class Failure(NamedTuple):
     """What a parent left that was not done: its id, the state in which it ended, and the type and
@@ -123,6 +157,38 @@ class Failure(NamedTuple):
     state: str
     type: str = ""
     message: str = ""
+
+
+class MemberIds(Sequence[str]):
+    """The ids of a streamed workflow's jobs, that of the one that waits first; none is kept."""
+
+    def __init__(self, root: str, count: int) -> None:
+        self._root = root
+        self._places = range(-1, count)
+
+    def _id(self, place: int) -> str:
+        return self._root if place < 0 else f"{self._root}.{place}"
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        """An id, or a list of some."""
+        if isinstance(index, slice):
+            return [self._id(place) for place in self._places[index]]
+        return self._id(self._places[index])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def as_signed(waits: str) -> str:
+    """What a job waits for as its creator signed it: how many a stream has the queue says."""
+    if waits[1:2] != _STREAMED:
+        return waits
+    parents = Parents.parse(waits)
+    return waits if parents is None else parents._replace(total=0).text
 
 
 def has_dependants(value: bytes) -> bool:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from rqueue.errors import ConfigError, Forged, Undecodable, Unsigned
 from rqueue.model.job import EPOCH_MS, Header
+from rqueue.model.parents import as_signed
 from rqueue.model.sort_keys import sort_key_of, upright
 from rqueue.model.terms import NORMAL_TERMS, TAGS, Terms
 
@@ -208,7 +209,7 @@ def _misfit(verified: Verified, header: Header) -> str:
         return f"it is for sort key {its!r}, the job has {has!r}"
     if header.unique != terms.unique:
         return f"it is unique as {terms.unique!r}, the job as {header.unique!r}"
-    if (header.waits, header.counts) != (terms.waits, terms.counts):
+    if (as_signed(header.waits), header.counts) != (terms.waits, terms.counts):
         return f"it waits for {terms.waits!r}, the job for {header.waits!r}"
     if header.limits != terms.limits:
         return f"it is for the limits {terms.limits}, the job has {header.limits}"

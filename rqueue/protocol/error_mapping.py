@@ -271,6 +271,9 @@ def _refusal(
         if why == "unknown":
             return errors.UnknownJob(id_, queue=queue)
         return errors.WorkflowEnded(queue, id_)
+    if word == "SEALED":
+        total, asked, id_ = said.split(" ", 2)
+        return errors.StreamSealed(queue, id_, total=int(total), said=int(asked))
     if word == "DUPLICATE":
         index, state, id_ = said.split(" ", 2)
         return errors.DuplicateJob(queue, id_, state, int(index))

@@ -54,8 +54,7 @@ class QueueKeys:
 
     @property
     def heads(self) -> str:
-        """zset: ready jobs with groups or keys: members as of `scheduled`, by level, due time,
-        position."""
+        """zset: ready jobs with groups or keys: as in `scheduled`, by level, due time, position."""
         return self.base + "heads"
 
     @property
@@ -78,8 +77,7 @@ class QueueKeys:
         return f"{self.base}own:{consumer}"
 
     def group(self, group: str) -> str:
-        """zset: those behind others of a group (escaped): members as of `scheduled`, by
-        position."""
+        """zset: those behind others of a group (escaped): as in `scheduled`, by position."""
         return f"{self.base}group:{group}"
 
     @property
@@ -112,9 +110,13 @@ class QueueKeys:
         """hash: deferred jobs that are to end -> why, JSON."""
         return self.base + "stops"
 
+    @property
+    def unsealed(self) -> str:
+        """zset: jobs that wait for a stream which goes on, by when its producer is lost, ms."""
+        return self.base + "unsealed"
+
     def gathered(self, id: str) -> str:
-        """hash: place of a parent that has ended, among those of this deferred job -> what it
-        left."""
+        """hash: place of each parent of this deferred job that has ended -> what it left."""
         return f"{self.base}gathered:{id}"
 
     @property

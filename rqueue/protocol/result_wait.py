@@ -22,6 +22,7 @@ from rqueue.errors import (
     JobFailed,
     JobMoved,
     JobPurged,
+    ProducerLost,
     RedisReadOnly,
     ResultError,
     ResultExpired,
@@ -83,7 +84,8 @@ def failure_of(id: str, record: Record) -> ResultError:
     if record.state is JobState.CANCELLED:
         cause = orjson.loads(record.payload) if record.payload else {}
         said = cause.get("message")
-        return JobCancelled(id, reason=f"was cancelled: {said}" if said else "was cancelled")
+        kind = ProducerLost if cause.get("type") == "ProducerLost" else JobCancelled
+        return kind(id, reason=f"was cancelled: {said}" if said else "was cancelled")
     if record.state is JobState.PURGED:
         return JobPurged(id)
     if record.state is JobState.DISPLACED:

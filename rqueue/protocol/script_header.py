@@ -57,6 +57,7 @@ HOOKS = {
     "unblock": "each",
     "awaits": "each",
     "tied": "each",
+    "seal": "each",
     "retell": "each",
     "heard": "each",
     "deferred": "each",

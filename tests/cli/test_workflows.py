@@ -1,8 +1,12 @@
 """What the command line says of workflows."""
 
+import pytest
+
 from rqueue.client._sync.queue import Queue
+from rqueue.inspector import workflows
 from rqueue.tasks.workflow import chain, chord
 from tests.cli.looking import Read, Run
+from tests.support.open_streams import OpenStream
 from tests.support.workflows import double, total
 
 
@@ -63,3 +67,41 @@ def test_a_workflow_of_several_queues_is_shown_and_cancelled(
         id_: handle.queues.get(id_, queue.name) for id_ in handle.ids
     }
     assert {one["cancelled"] for one in answers} == {True}
+
+
+def test_a_stream_that_goes_on(run: Run, read: Read, queue: Queue) -> None:
+    on = ("-q", queue.name)
+    flow = OpenStream(queue, "w")
+    assert "deferred, waits for 0 jobs; open, 0 so far" in run("show", "w", *on).stdout
+    flow.step(30)
+    queue.cancel("w.3")
+    flow = OpenStream(queue, "v")
+    flow.step(30)
+    with queue.consumer(jobs=2, renew=False) as consumer:
+        consumer.settle(ack=consumer.pull())
+    said = run("show", "v", *on).stdout
+    assert "deferred, waits for 30 jobs; open, 30 so far" in said
+    assert "├─ v.0 (double) ready" in said and "└─ and 10 others" in said
+    assert read("show", "v", *on)["joined"] == 30
+    assert "30, open" in run("jobs", queue.name, "--state", "deferred").stdout
+    assert run("doctor", queue.name).stdout.startswith(("no problems", "note"))
+
+
+def test_a_stream_is_cancelled_while_it_goes_on(
+    read: Read, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members that come while its first ones are read are cancelled too."""
+    flow = OpenStream(queue, "w")
+    flow.step(20)
+    lists = workflows.waited_for
+
+    def late(*args: object) -> object:
+        yield from lists(*args)  # type: ignore[arg-type]
+        flow.step(10)
+
+    monkeypatch.setattr(workflows, "waited_for", late)
+    monkeypatch.setattr(workflows, "PAGE", 7)
+    answers = read("cancel", "w", "--workflow", "-q", queue.name, "--yes")
+    assert [one["id"] for one in answers] == ["w", *(f"w.{n}" for n in range(30))]
+    assert {one["was"] for one in answers} == {"deferred", "ready"}
+    assert queue.counts().ready == 0

@@ -28,7 +28,7 @@ from django.db import connection, transaction  # noqa: E402
 from django.test import TestCase  # noqa: E402
 
 import rqueue  # noqa: E402
-from rqueue import chain, chord, task  # noqa: E402
+from rqueue import chain, chord, stream, task  # noqa: E402
 from rqueue.client.default_queues import disconnect  # noqa: E402
 from rqueue.contrib.django.outbox import run_once  # noqa: E402
 from rqueue.contrib.django.outbox.jobs import database  # noqa: E402
@@ -115,27 +115,37 @@ def workflows() -> None:
     last = ship.options(queue="flows")
     flow = chord([last.s(1), last.s(2)], last.si(3))
     apart = chain(ship.s(1), last.si(2))
+    drawn = stream((last.s(n) for n in (7, 8)), last.si(9))
     with transaction.atomic():
         handle = flow.enqueue(id="w")
-        assert "several queues" in refused(ConfigError, apart.enqueue)
+        assert apart.enqueue(id="v").queues == {"v.0": "orders"}
+        assert "on_commit=False" in refused(ConfigError, drawn.enqueue)
     assert handle.ids == ["w", "w.0", "w.1"]
 
     class Orders(TestCase):
         def runTest(self) -> None:
-            apart.enqueue()
-            with transaction.atomic():
-                assert "several queues" in refused(ConfigError, apart.enqueue)
+            with self.captureOnCommitCallbacks() as found:
+                apart.enqueue()
+                with transaction.atomic():
+                    apart.enqueue()
+                    assert "on_commit=False" in refused(ConfigError, drawn.enqueue)
+            assert len(found) == 2
+            drawn.enqueue(id="s")
 
     result = unittest.TestSuite([Orders()]).run(unittest.TestResult())
     assert result.wasSuccessful(), result.errors + result.failures
-    assert command("status") == ("flows: 3 jobs to be sent\n", 0)
-    assert command("relay", "--once") == ("3 jobs moved\n", 0)
-    flows, seen = rqueue.queue("flows"), []
+    assert command("status") == ("flows: 4 jobs to be sent\norders: 1 job to be sent\n", 0)
+    assert command("relay", "--once") == ("5 jobs moved\n", 0)
+    with rqueue.queue("orders").consumer() as consumer:
+        consumer.settle(ack=consumer.pull())
+    rqueue.queue("orders").forward()
+    flows, seen = rqueue.queue("flows"), list[int]()
     with flows.consumer(jobs=100) as consumer:
         while jobs := consumer.pull():
-            seen.append([flows.envelope(job).args[0] for job in jobs])
+            seen += [flows.envelope(job).args[0] for job in jobs]
             consumer.settle(ack=jobs)
-    assert seen == [[1, 2], [3]]
+    assert sorted(seen) == [1, 2, 2, 3, 7, 8, 9]
+    assert seen.index(9) > seen.index(8) and seen[-1] in (3, 9)
 
 
 def refusals() -> None:

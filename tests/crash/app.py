@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from rqueue import current_job, task
+import rqueue
+from rqueue import current_job, stream, task
 
 MARKS = os.environ.get("CRASH_MARKS", os.devnull)
 
@@ -28,4 +29,15 @@ def step(milliseconds: float) -> None:
     until = time.perf_counter() + milliseconds / 1000
     while time.perf_counter() < until:
         pass
+    _mark("end", job.id)
+
+
+@task(name="crash.produce", queue="crash", max_crashes=100)
+def produce(root: str, members: int, milliseconds: float) -> None:
+    """Begin, enqueue a stream of steps, and one behind them, end."""
+    job = current_job()
+    assert job is not None
+    _mark("begin", job.id)
+    steps = (step.si(milliseconds) for _ in range(members))
+    rqueue.queue(job.queue).enqueue_workflow(stream(steps, step.si(0)), id=root)
     _mark("end", job.id)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rqueue.model.schedule import Timing
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window
+from rqueue.protocol.commands import Note, Put, Ran, Retried, ScriptCall, Window, streams
 from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind
@@ -189,6 +189,8 @@ MAKERS: dict[str, Maker] = {
     "repair_parents": lambda w, d: commands.repair_parents(
         KEYS, d(ids), d(st.sampled_from([0, 2]))
     ),
+    "seal": lambda w, d: streams.seal(KEYS, d(ids), d(st.sampled_from([0, 2]))),
+    "read_stream": lambda w, d: streams.read_stream(KEYS, d(ids)),
     "join": lambda w, d: commands.join(KEYS, [(d(ids), d(ends)), ("x", d(ends))]),
     "repair_outbox": lambda w, d: commands.repair_outbox(KEYS, [d(outgoing).decode(), "x"]),
     "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),

@@ -12,6 +12,7 @@ from rqueue.tasks.workflow import OnFailure, chain, chord
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.inspector.healing import Make, drain, heals, kinds
+from tests.support.open_streams import OpenStream
 from tests.support.workflows import double, total
 
 
@@ -52,6 +53,15 @@ def test_one_whose_end_was_not_heard(client: redis.Redis, queue: Queue, consumer
     assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
     heals(doctor, queue)
     assert client.hgetall(queue.keys.gathered("w")) == {b"0": b"[1,7]"}
+
+
+def test_one_that_wants_no_results(client: redis.Redis, queue: Queue, consumer: Make) -> None:
+    """Of each parent that has ended nothing is kept but that."""
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    queue.enqueue_workflow(chord([double.s(1), double.s(2)], double.si(3)), id="w")
+    one = consumer(jobs=1)
+    one.settle(ack=one.pull())
+    assert doctor.check_queue(queue.name) == []
 
 
 def test_many_members_may_still_come(client: redis.Redis, queue: Queue) -> None:
@@ -96,3 +106,24 @@ def test_one_elsewhere_whose_end_was_not_heard(
     assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
     heals(doctor, queue)
     assert queue.job("w").state() == ("scheduled" if ended else "cancelled")
+
+
+def test_a_stream_that_goes_on(client: redis.Redis, queue: Queue, consumer: Make) -> None:
+    """It is no problem, also where all that came has ended; one whose producer is not waited for
+    is, and so is a member that is lost."""
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    flow = OpenStream(queue, "w")
+    assert doctor.check_queue(queue.name) == []
+    flow.step(2)
+    drain(queue, consumer)
+    assert doctor.check_queue(queue.name) == []
+    client.delete(queue.keys.unsealed)
+    assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
+    assert heals(doctor, queue) == ["parents"]
+    assert client.zcard(queue.keys.unsealed) == 1
+    flow.step(2)
+    client.hdel(queue.keys.jobs, "w.3")
+    client.lrem(queue.keys.ready(4), 0, "w.3")
+    assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
+    assert heals(doctor, queue) == ["parents"]
+    assert queue.job("w").state() == "cancelled"

@@ -33,13 +33,15 @@ TTL_MS = 5000
 
 @dataclass
 class Job:
-    """What should be true of one job. counted: the places of its parents that have ended."""
+    """What should be true of one job. counted: the places of its parents that have ended. open:
+    more of them may come."""
 
     id: str
     parents: Parents | None
     state: str
     counted: set[int] = field(default_factory=set)
     ttl: bool = False
+    open: bool = False
 
 
 class Model:
@@ -56,7 +58,7 @@ class Model:
         for place, parent in enumerate(job.parents.of(job.id)):
             if parent in self.jobs and self.jobs[parent].state not in (WAITS, LIVES):
                 self._hears(job, place, self.jobs[parent].state)
-        self._released(job)
+        self.released(job)
 
     def end(self, id: str, state: str) -> None:
         """A job ends, and those hear of it that wait for it."""
@@ -66,7 +68,7 @@ class Model:
                 for place, parent in enumerate(job.parents.of(job.id)):
                     if parent == id:
                         self._hears(job, place, state)
-                self._released(job)
+                self.released(job)
 
     def _hears(self, job: Job, place: int, state: str) -> None:
         assert job.parents is not None
@@ -78,9 +80,10 @@ class Model:
         elif policy != "wait" or state != "dead":
             self.end(job.id, "cancelled")
 
-    def _released(self, job: Job) -> None:
+    def released(self, job: Job) -> None:
+        """It lives where it has nothing to wait for any more."""
         if job.state == WAITS and job.parents and len(job.counted) == job.parents.total:
-            job.state = LIVES
+            job.state = WAITS if job.open else LIVES
 
 
 class Player:

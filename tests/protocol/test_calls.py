@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 from rqueue.protocol import commands
-from rqueue.protocol.commands import Note, Put, Ran, Retried
+from rqueue.protocol.commands import Note, Put, Ran, Retried, streams
 from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.scripts import SCRIPTS, script
@@ -347,6 +347,8 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample(commands.delete(K, jobs=True, to="to"), {"jobs": "1", "consumers": "0"}),
     ],
     "delete_end": [Sample(commands.delete_end(K))],
+    "seal": [Sample(streams.seal(K, "j1", 7), {"id": b"j1", "total": 7})],
+    "read_stream": [Sample(streams.read_stream(K, "j1"), {"id": b"j1"})],
     "repair_parents": [Sample(commands.repair_parents(K, "j1", 7), {"id": b"j1", "first": 7})],
     "repair_outbox": [Sample(commands.repair_outbox(K, ["m1"]), rest=[b"m1"])],
     "link": [

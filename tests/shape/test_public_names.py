@@ -58,6 +58,7 @@ PUBLIC = [
     "NotEncodable",
     "Options",
     "Outcome",
+    "ProducerLost",
     "Progress",
     "Put",
     "PutHandle",
@@ -111,6 +112,7 @@ PUBLIC = [
     "disconnect",
     "group",
     "queue",
+    "stream",
     "task",
     "worker_connection",
 ]

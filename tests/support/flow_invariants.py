@@ -18,8 +18,8 @@ def parents_of(snapshot: Snapshot, id: str) -> Parents | None:
 
 
 def of_flows(snapshot: Snapshot, where: Mapping[str, str]) -> list[str]:
-    """Who waits has parents that have not all ended, and each that has is counted, once; nothing is
-    kept for who does not wait. where: id -> place."""
+    """Who waits has parents that have not all ended, or more may come, and each that has is
+    counted, once; nothing is kept for who does not wait. where: id -> place."""
     wrong = []
     waits = {id.decode(): int(total) for id, total in snapshot.hash("deferred").items()}
     for id in snapshot.named("gathered:"):
@@ -28,16 +28,26 @@ def of_flows(snapshot: Snapshot, where: Mapping[str, str]) -> list[str]:
     for id in snapshot.hash("stops"):
         if id.decode() not in waits:
             wrong.append(f"{id.decode()} is to end, and does not wait")
+    unsealed = snapshot.scores("unsealed")
+    for id in unsealed:
+        if id not in waits:
+            wrong.append(f"the producer of {id} is waited for, and {id} does not wait")
     for id, lines in snapshot.hash("edges").items():
         if id.decode() not in snapshot.jobs:
             wrong.append(f"{lines!r} wait for {id.decode()}, which is not there")
     for id, total in waits.items():
         parents = parents_of(snapshot, id)
+        if parents is not None and parents.open:
+            parents = parents._replace(total=total)
+            if id not in unsealed:
+                wrong.append(f"the stream of {id} goes on, and its producer is not waited for")
+        elif id in unsealed:
+            wrong.append(f"{id} is sealed, and its producer is waited for")
         if parents is None or parents.total != total:
             wrong.append(f"{id} waits for {total}, its header says {parents}")
             continue
         gathered = {int(place) for place in snapshot.hash(f"gathered:{id}")}
-        if len(gathered) == total:
+        if len(gathered) == total and id not in unsealed:
             wrong.append(f"{id} waits, and its {total} parents have ended")
         for place, parent in enumerate(parents.of(id)):
             record = snapshot.records.get(parent)

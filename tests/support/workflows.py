@@ -78,7 +78,9 @@ def states(q: QueueFixture, *names: str) -> list[str]:
 def nothing_is_kept(q: QueueFixture) -> bool:
     keys = q.look().keys
     return not [
-        key for key in keys if key.split(":")[0] in ("deferred", "edges", "gathered", "stops")
+        key
+        for key in keys
+        if key.split(":")[0] in ("deferred", "edges", "gathered", "stops", "unsealed")
     ]
 
 

@@ -63,6 +63,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.jobs, mapping={"j1": "head;one", odd: "head;three"})
     client.xadd(keys.alerts, {"at": 5000, "depth": 7, "threshold": 5}, id="5-0")
     client.hset(keys.deferred, mapping={"j1": 3})
+    client.zadd(keys.unsealed, {"j1": 9300})
     client.rpush(keys.log("j1"), "7,30,1,t.2,900,20;a;b")
     client.hset(keys.progress("j1"), mapping={"delivery": 2, "at": 9000, "said": '[3,4,"p"]'})
     client.hset(keys.gathered("j1"), mapping={"0": "", "2": "[1,2]"})
@@ -170,6 +171,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             ),
             Sample(flow_notes.gathered_of(keys, ODD), flow_notes.Gathered(b"head;three", None, 0)),
             Sample(flow_notes.gathered_of(empty, "j1"), flow_notes.Gathered(None, None, 0)),
+        ],
+        "deadline_of": [
+            Sample(flow_notes.deadline_of(keys, "j1"), 9300.0),
+            Sample(flow_notes.deadline_of(empty, "j1"), None),
         ],
         "places_of": [
             Sample(flow_notes.places_of(keys, "j1", [0, 1]), [b"", None]),

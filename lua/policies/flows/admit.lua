@@ -6,7 +6,8 @@ local function flows_admit(_, run)
   if said then
     local its = FLOWS.tag('|w' .. said)
     if not its or not string.find(said, '^%a%a%d+@?[%w%%_/-]*$') and not string.find(said, '^%a%a%d+@?[%w%%_/-]*:[%w%%_/-]+$')
-      or its.total > 1000000 or its.mode == 'o' and its.total ~= 1
+      or its.total > FLOWS.PARENTS or its.mode == 'o' and its.total ~= 1
+      or its.streamed and (its.total > 0 or its.ids or its.away or its.policy == 'f')
       or its.policy == 'f' and not (its.ids and its.total == 1)
       or its.mode == 'l' and its.total > FLOWS.RESULTS
       or its.ids and (#its.ids ~= its.total or its.total > FLOWS.NAMED) then

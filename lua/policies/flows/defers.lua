@@ -3,8 +3,9 @@
 
 --- These jobs of an enqueue (`plan.deferred` = {{id=, waits=}, ...}) are stored: they wait for their parents from now on.
 --- Some of those may have ended already. `plan.dependants` = {{id=, dependants=}, ...}: jobs that say who waits for them.
-local function flows_defers(base, plan)
-  local waits, edges, order, joins = {}, {}, {}, {}
+--- `plan.joined` = {job=how many}: open jobs that have so many parents now.
+local function flows_defers(base, plan, now)
+  local waits, edges, order, joins, joined = {}, {}, {}, {}, plan.joined or {}
   for _, one in ipairs(plan.dependants or {}) do
     for _, to in ipairs(one.dependants) do
       local job, place = FLOWS.name(to.job), to.place
@@ -31,12 +32,18 @@ local function flows_defers(base, plan)
         edges[id] = (edges[id] or '') .. string.format('%d ', place - 1) .. one.id .. '\n'
       end
     end
-    if one.waits.total == 0 then
+    if one.waits.open then
+      joined[one.id] = joined[one.id] or 0
+    elseif one.waits.total == 0 then
       order[#order + 1] = one.id
       joins[one.id] = {}
     end
   end
   if waits[1] then redis.call('HSET', base .. 'deferred', unpack(waits)) end
+  for job, count in pairs(joined) do
+    redis.call('HSET', base .. 'deferred', job, string.format('%d', count))
+    redis.call('ZADD', base .. 'unsealed', string.format('%d', now + FLOWS.LOST_MS), job)
+  end
   for id, lines in pairs(edges) do
     redis.call('HSET', base .. 'edges', id, (redis.call('HGET', base .. 'edges', id) or '') .. lines)
   end

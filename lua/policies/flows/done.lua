@@ -50,11 +50,12 @@ local function flows_done(base, queue, gone, said, arguments)
     local value = totals[o] and redis.call('HGET', base .. 'jobs', parent)
     local its = value and FLOWS.tag(value)
     if its and not its.ids then
-      local entries = flows_done_below(members[parent], its.total)
+      local total = tonumber(totals[o])
+      local entries = flows_done_below(members[parent], total)
       for i = 1, its.mode ~= 'n' and #entries or 0, 2 do
         entries[i + 1] = FLOWS.left({ ok = true, result = results[parent .. '.' .. entries[i]] or '' })
       end
-      if FLOWS.gather(base, parent, entries) == its.total then
+      if FLOWS.gather(base, parent, entries) == total and not its.open then
         full[#full + 1] = { id = parent, job = value_parse(value), its = its }
       end
     end

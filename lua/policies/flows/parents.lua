@@ -1,16 +1,24 @@
 --- @hooks awaits
 --- @include "result/read"
 
+--- What a job of this id has to say of the parents that come to it: {total=, open=}, false where it does not wait.
+local function flows_parents_of(base, id)
+  local total = id and tonumber(redis.call('HGET', base .. 'deferred', id) or nil)
+  local its = total and FLOWS.tag(redis.call('HGET', base .. 'jobs', id) or '')
+  return total and { total = total, open = its and its.open } or false
+end
+
 --- What the jobs of an enqueue wait for, or count for, has to be there: answers an error reply where it is not.
 --- `plan.ends`: parents that have ended already, id -> {id=, ok=, result=, state=, cause=}. `ids` holds false for jobs
---- that are not stored.
-local function flows_parents(base, plan, ids, now)
+--- that are not stored. What comes to an open job has the next of its numbers, `plan.joined`: job -> how many it has with
+--- these; one with a number from before is known, however long ago it ended, and goes into `refused`.
+local function flows_parents(base, plan, ids, refused)
   local stored, deferred, named, first = {}, {}, {}, 0
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
       if ids[i] then
         stored[ids[i]] = true
-        if run.waits then deferred[ids[i]] = run.waits.total end
+        if run.waits then deferred[ids[i]] = { total = run.waits.total, open = run.waits.open } end
       end
     end
     first = first + run.count
@@ -20,13 +28,23 @@ local function flows_parents(base, plan, ids, now)
     for i = first + 1, first + run.count do
       local job, place = FLOWS.derived(ids[i] or '', run.counts and '|p')
       if ids[i] and run.counts then
-        local total = job and deferred[job]
-        if job and not total then
-          total = tonumber(redis.call('HGET', base .. 'deferred', job) or nil)
-          deferred[job] = total
+        local its = job and deferred[job]
+        if job and not its then
+          its = flows_parents_of(base, job)
+          deferred[job] = its
         end
-        if not total then return redis.error_reply('NOPARENT over ' .. (job or ids[i])) end
-        if tonumber(place) >= total then return redis.error_reply('BADARGS enqueue: more parents than it waits for') end
+        if not its then return redis.error_reply('NOPARENT over ' .. (job or ids[i])) end
+        place = tonumber(place)
+        if its.open and place == its.total and place < FLOWS.PARENTS then
+          its.total = its.total + 1
+          plan.joined = plan.joined or {}
+          plan.joined[job] = its.total
+        elseif place >= its.total then
+          return redis.error_reply('BADARGS enqueue: more parents than it waits for')
+        elseif its.open then
+          ids[i] = false
+          refused[#refused + 1] = i - 1
+        end
       end
     end
     first = first + run.count

@@ -6,6 +6,10 @@
 local function flows_retell(base, queue, id, first)
   local total = tonumber(redis.call('HGET', base .. 'deferred', id) or nil)
   local its = total and FLOWS.tag(redis.call('HGET', base .. 'jobs', id) or '')
+  if its and its.open then
+    -- where it is noted until when its producer may be silent, that stays
+    redis.call('ZADD', base .. 'unsealed', 'NX', string.format('%d', queue.now + FLOWS.LOST_MS), id)
+  end
   if not its or first >= total then return 0 end
   local places, parents, some = {}, {}, {}
   for place = first, math.min(total, first + FLOWS.RESULTS) - 1 do

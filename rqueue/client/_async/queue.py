@@ -13,6 +13,7 @@ from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue_settings import AsyncQueueSettings
 from rqueue.client._async.schedules import AsyncSchedules
+from rqueue.client._async.streams import enqueue_stream
 from rqueue.client._async.transaction import AsyncTransaction
 from rqueue.client._async.unique_keys import AsyncUniqueKeys
 from rqueue.client._async.workflows import AsyncWorkflowHandle, enqueue_workflow
@@ -32,6 +33,7 @@ from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -125,18 +127,21 @@ class AsyncQueue(AsyncQueueSettings):
         return await target._enqueued_one(request)
 
     async def enqueue_workflow(
-        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+        self, workflow: Workflow[R] | Stream[R], *, id: str | None = None, spread: bool = False
     ) -> AsyncWorkflowHandle[R]:
-        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`), all into this queue,
-        some hundred in one step.
+        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`, `stream`), all into
+        this queue, some hundred in one step.
 
-        spread: each job goes into the queue of its task instead, as with `workflow.enqueue()`.
+        spread: each job goes into the queue of its task instead, as with `workflow.enqueue()`; of
+        a stream all have to be of one.
         id: of the job whose result is that of the workflow, default a new one; the ids of the
         others are derived from it. Where the call is interrupted, the same with the same id goes
         on: what is there already is not stored again. Raises ConfigError, BadArguments,
         NotEncodable, WorkflowEnded where a part of it has been cancelled or has failed meanwhile,
-        and the server errors.
+        StreamSealed, and the server errors; of a stream what its members raise when they are drawn.
         """
+        if isinstance(workflow, Stream):
+            return await enqueue_stream(self, workflow, id, spread)
         return await enqueue_workflow(self, workflow, id, spread)
 
     def transaction(self, consumer: AsyncConsumer | None = None) -> AsyncTransaction:

@@ -38,7 +38,7 @@ class AsyncWorkflowHandle(Generic[R]):
         self,
         queue: AsyncEnqueuing,
         id: str,
-        ids: list[str],
+        ids: Sequence[str],
         ends: list[str],
         queues: Mapping[str, str] | None = None,
     ) -> None:
@@ -79,7 +79,10 @@ class AsyncWorkflowHandle(Generic[R]):
     async def cancel(self, *, held: bool = True) -> int:
         """Cancel all its jobs, those that wait for others first, so that nothing of it begins any
         more; returns how many had not ended. held: also those that workers run."""
-        return sum([bool(await self._at(id_).cancel(id_, held=held)) for id_ in self.ids])
+        count = 0
+        for id_ in self.ids:
+            count += bool(await self._at(id_).cancel(id_, held=held))
+        return count
 
     def __repr__(self) -> str:
         return f"<workflow {self.id!r} of {len(self.ids)} jobs of queue {self._queue.name!r}>"
@@ -88,7 +91,7 @@ class AsyncWorkflowHandle(Generic[R]):
 async def enqueue_workflow(
     queue: AsyncEnqueuing, workflow: Workflow[R], id: str | None, spread: bool
 ) -> AsyncWorkflowHandle[R]:
-    """See `AsyncQueue.enqueue_workflow`."""
+    """See `AsyncQueue.enqueue_workflow`, of a workflow whose calls are all there."""
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
     batches = packed_workflow(queue, workflow, root, spread)

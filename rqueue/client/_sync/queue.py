@@ -14,6 +14,7 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue_settings import QueueSettings
 from rqueue.client._sync.schedules import Schedules
+from rqueue.client._sync.streams import enqueue_stream
 from rqueue.client._sync.transaction import Transaction
 from rqueue.client._sync.unique_keys import UniqueKeys
 from rqueue.client._sync.workflows import WorkflowHandle, enqueue_workflow
@@ -33,6 +34,7 @@ from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -126,18 +128,21 @@ class Queue(QueueSettings):
         return target._enqueued_one(request)
 
     def enqueue_workflow(
-        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+        self, workflow: Workflow[R] | Stream[R], *, id: str | None = None, spread: bool = False
     ) -> WorkflowHandle[R]:
-        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`), all into this queue,
-        some hundred in one step.
+        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`, `stream`), all into
+        this queue, some hundred in one step.
 
-        spread: each job goes into the queue of its task instead, as with `workflow.enqueue()`.
+        spread: each job goes into the queue of its task instead, as with `workflow.enqueue()`; of
+        a stream all have to be of one.
         id: of the job whose result is that of the workflow, default a new one; the ids of the
         others are derived from it. Where the call is interrupted, the same with the same id goes
         on: what is there already is not stored again. Raises ConfigError, BadArguments,
         NotEncodable, WorkflowEnded where a part of it has been cancelled or has failed meanwhile,
-        and the server errors.
+        StreamSealed, and the server errors; of a stream what its members raise when they are drawn.
         """
+        if isinstance(workflow, Stream):
+            return enqueue_stream(self, workflow, id, spread)
         return enqueue_workflow(self, workflow, id, spread)
 
     def transaction(self, consumer: Consumer | None = None) -> Transaction:

@@ -39,7 +39,7 @@ class WorkflowHandle(Generic[R]):
         self,
         queue: Enqueuing,
         id: str,
-        ids: list[str],
+        ids: Sequence[str],
         ends: list[str],
         queues: Mapping[str, str] | None = None,
     ) -> None:
@@ -80,7 +80,10 @@ class WorkflowHandle(Generic[R]):
     def cancel(self, *, held: bool = True) -> int:
         """Cancel all its jobs, those that wait for others first, so that nothing of it begins any
         more; returns how many had not ended. held: also those that workers run."""
-        return sum([bool(self._at(id_).cancel(id_, held=held)) for id_ in self.ids])
+        count = 0
+        for id_ in self.ids:
+            count += bool(self._at(id_).cancel(id_, held=held))
+        return count
 
     def __repr__(self) -> str:
         return f"<workflow {self.id!r} of {len(self.ids)} jobs of queue {self._queue.name!r}>"
@@ -89,7 +92,7 @@ class WorkflowHandle(Generic[R]):
 def enqueue_workflow(
     queue: Enqueuing, workflow: Workflow[R], id: str | None, spread: bool
 ) -> WorkflowHandle[R]:
-    """See `Queue.enqueue_workflow`."""
+    """See `Queue.enqueue_workflow`, of a workflow whose calls are all there."""
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
     batches = packed_workflow(queue, workflow, root, spread)

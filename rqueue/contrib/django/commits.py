@@ -8,6 +8,7 @@ step for each queue.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -24,10 +25,11 @@ from rqueue.client.default_queues import aqueue, queue
 from rqueue.client.held_enqueues import HeldEnqueues, require_sent
 from rqueue.client.held_workflows import HeldWorkflow
 from rqueue.contrib.django.conf import conf
-from rqueue.errors import ConfigError
+from rqueue.contrib.outbox.workflows import refused_stream
 from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
 __all__ = [
@@ -129,31 +131,29 @@ def write_to_outbox(request: JobRequest, goes_to: Queue, alias: str) -> JobHandl
 
 
 def write_workflow_to_outbox(
-    workflow: Workflow[R], goes_to: Queue, id: str | None, alias: str
+    workflow: Workflow[R] | Stream[R], goes_to: Queue, id: str | None, alias: str, spread: bool
 ) -> WorkflowHandle[R]:
     """Write all jobs of a workflow into a transaction. Raises what `Queue.enqueue_workflow` raises
     of its calls."""
     from rqueue.contrib.django.outbox.jobs import write_workflow  # late, as above
 
-    return write_workflow(workflow, goes_to, id, alias)
+    return write_workflow(workflow, goes_to, id, alias, spread=spread)
 
 
-def _options_of(workflow: Workflow[Any], spread: bool) -> Options:
-    """Those of its last call, which say what it waits for. Raises ConfigError where it would go
-    into an outbox and is of several queues: these get what is theirs one by one, and what is waited
-    for might end before that is known which waits. In a TestCase too, inside of the transaction
-    that is the test's own."""
+def _options_of(workflow: Workflow[Any] | Stream[Any]) -> Options:
+    """Those of its last call, which say what it waits for. Raises ConfigError for a stream that
+    would wait for a commit; the transaction that a TestCase puts around its tests is none."""
     options = workflow.ends()[0].task.defaults
-    alias = waits_for(options)
-    if spread and alias and conf().outbox:
+    if not isinstance(workflow, Stream):
+        return options
+    if alias := waits_for(options):
         blocks = transaction.get_connection(alias).atomic_blocks
         if blocks and not getattr(blocks[-1], "_from_testcase", False):
-            raise ConfigError(
-                "outbox",
-                "a workflow of several queues is not written into a transaction: enqueue a job"
-                " there that enqueues the workflow",
+            raise refused_stream(
+                "enqueue it in transaction.on_commit(...), or with on_commit=False in the options"
+                " of its callback"
             )
-    return options
+    return replace(options, on_commit=False)
 
 
 def _of_a_test_case(connection: BaseDatabaseWrapper) -> bool:
@@ -179,14 +179,14 @@ class CommitQueue:
         return sends.into(goes_to).add(request)
 
     def enqueue_workflow(
-        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+        self, workflow: Workflow[R] | Stream[R], *, id: str | None = None, spread: bool = False
     ) -> WorkflowHandle[R]:
         """Store the jobs of a workflow, or hold them until the transaction is committed."""
-        goes_to, options = queue(self.target), _options_of(workflow, spread)
+        goes_to, options = queue(self.target), _options_of(workflow)
         if alias := outbox_for(options):
-            return write_workflow_to_outbox(workflow, goes_to, id, alias)
+            return write_workflow_to_outbox(workflow, goes_to, id, alias, spread)
         sends = sends_on_commit(options)
-        if sends is None:
+        if sends is None or isinstance(workflow, Stream):
             return goes_to.enqueue_workflow(workflow, id=id, spread=spread)
         held = HeldWorkflow(goes_to, workflow, id, spread=spread)
         sends.add(held)
@@ -233,18 +233,18 @@ class AsyncCommitQueue:
         return await goes_to.enqueue_request(request)
 
     async def enqueue_workflow(
-        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+        self, workflow: Workflow[R] | Stream[R], *, id: str | None = None, spread: bool = False
     ) -> AsyncWorkflowHandle[R]:
         """Store the jobs of a workflow, or hold them until the transaction is committed."""
         goes_to = aqueue(self.target)
 
         def hold() -> AsyncWorkflowHandle[R] | None:
-            its, options = queue(goes_to.name), _options_of(workflow, spread)
+            its, options = queue(goes_to.name), _options_of(workflow)
             if alias := outbox_for(options):
-                made = write_workflow_to_outbox(workflow, its, id, alias)
+                made = write_workflow_to_outbox(workflow, its, id, alias, spread)
                 return AsyncWorkflowHandle(goes_to, made.id, made.ids, made._ends, made.queues)
             sends = sends_on_commit(options)
-            if sends is None:
+            if sends is None or isinstance(workflow, Stream):
                 return None
             held = HeldWorkflow(its, workflow, id, spread=spread)
             sends.add(held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, MetaData, delete, func, insert, select, update
@@ -12,18 +12,22 @@ from sqlalchemy.orm import Session, scoped_session
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.workflows import WorkflowHandle
 from rqueue.client.default_queues import queue as default_queue
 from rqueue.client.held_enqueues import require_patient
 from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S, Relay
 from rqueue.contrib.outbox.store import NOTICE, require_database
+from rqueue.contrib.outbox.workflows import written_workflow
 from rqueue.contrib.sqlalchemy.store import EngineStore
 from rqueue.contrib.sqlalchemy.tables import OutboxTables, now_ms
 from rqueue.errors import ConfigError, LifecycleError
 from rqueue.model.envelope import decode_result, encode_result
+from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.job_packer import as_put
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.context import current_job
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.workflow import Workflow
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
@@ -35,6 +39,9 @@ R = TypeVar("R")
 
 Transaction: TypeAlias = Session | scoped_session[Session] | Connection
 """What has a transaction that statements go into."""
+
+WRITTEN = 500
+"""Jobs of a workflow that one statement writes."""
 
 _INSERTS: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
@@ -104,6 +111,35 @@ class Outbox:
 
         def enqueue(connection: Session | Connection) -> JobHandle[R]:
             return self.enqueue(connection, task, *args, **kwargs)
+
+        return await _inside(transaction, enqueue)
+
+    def enqueue_workflow(
+        self, transaction: Transaction, workflow: Workflow[R], *, id: str | None = None
+    ) -> WorkflowHandle[R]:
+        """Enqueue the jobs of a workflow (`rqueue.chain`, `group`, `chord`), each into the queue of
+        its task, when the transaction is committed, and none of them where it is rolled back. A job
+        is sent when those are in their queues that wait for it. id: as of
+        `Queue.enqueue_workflow`.
+
+        Raises what that raises of the calls, ConfigError for a stream, and what the database
+        raises.
+        """
+        task, spread = workflow._goes_to()
+        sender = OutboxSender(self, transaction, task.queue)
+        return sender.enqueue_workflow(workflow, id=id, spread=spread)
+
+    async def aenqueue_workflow(
+        self,
+        transaction: AsyncSession | AsyncConnection,
+        workflow: Workflow[R],
+        *,
+        id: str | None = None,
+    ) -> WorkflowHandle[R]:
+        """`enqueue_workflow` into a transaction of asyncio. The handle is one of threads."""
+
+        def enqueue(connection: Session | Connection) -> WorkflowHandle[R]:
+            return self.enqueue_workflow(connection, workflow, id=id)
 
         return await _inside(transaction, enqueue)
 
@@ -180,27 +216,46 @@ class OutboxSender:
 
     target = ""
 
-    def __init__(self, outbox: Outbox, transaction: Transaction) -> None:
+    def __init__(self, outbox: Outbox, transaction: Transaction, queue: str = "") -> None:
         self._outbox = outbox
         self._transaction = transaction
+        self._queue = queue
 
     def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
         """Write one job."""
-        dialect = require_database(_dialect(self._transaction))
+        require_database(_dialect(self._transaction))
         require_patient(request.options, "enqueue it without the outbox")
         queue = self._outbox.queue(request.queue)
         id_, envelope, _, options = queue._packer.pack(request)
-        row = {
-            "queue": queue.name,
-            "job_id": id_,
-            "terms": as_put(id_, envelope, options).terms,
-            "envelope": envelope,
-            "enqueued_ms": now_ms(),
-        }
-        self._transaction.execute(insert(self._outbox.tables.outbox).values(row))
-        if dialect == "postgresql":
-            self._transaction.execute(select(func.pg_notify(NOTICE, "")))
+        self._write([(queue.name, as_put(id_, envelope, options))])
         return JobHandle(queue, id_, created=None)
+
+    def enqueue_workflow(
+        self, workflow: Workflow[R], *, id: str | None = None, spread: bool = False
+    ) -> WorkflowHandle[R]:
+        """Write all jobs of a workflow."""
+        require_database(_dialect(self._transaction))
+        queue = self._outbox.queue(self._queue or workflow.ends()[0].task.queue)
+        rows, handle = written_workflow(queue, workflow, id, spread=spread)
+        for first in range(0, len(rows), WRITTEN):
+            self._write(rows[first : first + WRITTEN])
+        return handle
+
+    def _write(self, rows: Sequence[tuple[str, Put]]) -> None:
+        """Write jobs into the outbox, in their order."""
+        values = [
+            {
+                "queue": queue,
+                "job_id": put.id,
+                "terms": put.terms,
+                "envelope": put.envelope,
+                "enqueued_ms": now_ms(),
+            }
+            for queue, put in rows
+        ]
+        self._transaction.execute(insert(self._outbox.tables.outbox).values(values))
+        if _dialect(self._transaction) == "postgresql":
+            self._transaction.execute(select(func.pg_notify(NOTICE, "")))
 
 
 def _dialect(transaction: Transaction) -> str:

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from rqueue.contrib.outbox.store import (
@@ -20,6 +31,7 @@ from rqueue.contrib.outbox.store import (
     Written,
     require_database,
 )
+from rqueue.contrib.outbox.workflows import Fresh, Unsent, sendable
 from rqueue.contrib.sqlalchemy.tables import OutboxTables, now_ms
 
 __all__ = ["EngineStore"]
@@ -87,14 +99,35 @@ class EngineStore:
         with self.engine.begin() as connection:
             sent = select(outbox.c.queue).where(open_ & outbox.c.batch.is_not(None)).distinct()
             queues = list(connection.execute(sent).scalars())
-            fresh = select(outbox.c.seq, outbox.c.queue).order_by(outbox.c.seq).limit(limit)
-            fresh = fresh.where(open_ & outbox.c.batch.is_(None) & outbox.c.queue.not_in(queues))
-            groups: dict[str, list[int]] = {}
-            for seq, queue in connection.execute(fresh):
-                groups.setdefault(queue, []).append(seq)
-            for queue, seqs in groups.items():
+            columns = (outbox.c.seq, outbox.c.queue, outbox.c.job_id, outbox.c.terms)
+            fresh = select(*columns).where(open_ & outbox.c.batch.is_(None))
+            fresh = fresh.order_by(outbox.c.seq).limit(limit)
+            ready = self._ready(connection, fresh, queues)
+            for queue, seqs in ready.items():
                 self._number(connection, queue, seqs[: most(queue)])
-            return [self._batch(connection, queue) for queue in (*queues, *groups)]
+            return [self._batch(connection, queue) for queue in (*queues, *ready)]
+
+    def _ready(
+        self, connection: Connection, fresh: Select[Any], sent: Sequence[str]
+    ) -> dict[str, list[int]]:
+        """Of each queue the places of the oldest jobs that may be sent now. sent: queues of which
+        others are under way."""
+        outbox, kept = self.tables.outbox, {*sent}
+
+        def unsent(ids: Collection[str]) -> list[Unsent]:
+            columns = (outbox.c.queue, outbox.c.job_id, outbox.c.problem.is_not(None))
+            found = connection.execute(select(*columns).where(outbox.c.job_id.in_(ids)))
+            return [Unsent(*row) for row in found]
+
+        while True:
+            rows = connection.execute(fresh.where(outbox.c.queue.not_in(kept)))
+            found = sendable([Fresh(*row) for row in rows], unsent)
+            for seq, problem in found.refused.items():
+                this = update(outbox).where(outbox.c.seq == seq)
+                connection.execute(this.values(problem=problem))
+            if found.ready or not (found.kept or found.refused):
+                return found.ready
+            kept |= found.kept
 
     def _number(self, connection: Connection, queue: str, seqs: list[int]) -> None:
         """Give the next number of a queue to these jobs."""

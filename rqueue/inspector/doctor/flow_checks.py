@@ -12,7 +12,7 @@ from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.job import is_mark, parse_header, parse_record
 from rqueue.model.parents import Parents
 from rqueue.protocol.commands.clock import read_clock
-from rqueue.protocol.commands.flow_notes import gathered_of, jobs_of, places_of
+from rqueue.protocol.commands.flow_notes import deadline_of, gathered_of, jobs_of, places_of
 from rqueue.protocol.commands.job_notes import deaths, notes_page
 from rqueue.protocol.commands.outgoing import outbox
 from rqueue.protocol.commands.read import show
@@ -52,6 +52,8 @@ def diagnose_deferred(walk: Walk, id: str) -> list[Finding]:
     if total is None:
         return []
     where = walk.keys.queue
+    if header is not None and parents is not None and parents.open:
+        return _diagnose_open(walk, id, parents._replace(total=total))
     if header is None or parents is None or parents.total != total:
         says = (
             f"job {id!r} is noted to wait for {total} others, and does not say so itself: it never"
@@ -81,6 +83,25 @@ def diagnose_deferred(walk: Walk, id: str) -> list[Finding]:
     return [Finding("workflows", "parents", where, id, says, remedy, action=action)]
 
 
+def _diagnose_open(walk: Walk, id: str, parents: Parents) -> list[Finding]:
+    """Whether a job that waits for a stream which goes on has the parents that came, and ends
+    where its producer is lost. parents: with the number of those that came."""
+    where, place, gone = walk.keys.queue, *_first_gone(walk, parents, id)
+    if gone:
+        says = f"job {id!r} waits for a stream, of which {gone!r} is not there, or has ended"
+        remedy = "let it hear of the end or the loss of each"
+    elif walk.execute(deadline_of(walk.keys, id)) is None:
+        says = (
+            f"job {id!r} waits for a stream, and it is not noted until when: it never ends where"
+            " its producer is lost"
+        )
+        remedy = "note it"
+    else:
+        return []
+    action = Action("parents", (id,), place=place)
+    return [Finding("workflows", "parents", where, id, says, remedy, action=action)]
+
+
 def _first_gone(walk: Walk, parents: Parents, id: str) -> tuple[int, str]:
     """Where the places are that hold the first parent of which this job should have heard, and who
     that is; "" where there is none."""
@@ -106,7 +127,9 @@ def _gone(walk: Walk, parents: Parents, id: str, first: int) -> list[tuple[int, 
     names = [parents.ids[place] if parents.ids else f"{id}.{place}" for place in places]
     known = walk.execute(places_of(walk.keys, id, places))
     open_ = [
-        one for one, heard in zip(zip(places, names, strict=True), known, strict=True) if not heard
+        one
+        for one, heard in zip(zip(places, names, strict=True), known, strict=True)
+        if heard is None
     ]
     for queue in parents.queues or (walk.keys.queue,):
         keys = QueueKeys(queue, walk.keys.namespace)

@@ -101,6 +101,7 @@ from rqueue.protocol.commands.shards import (
 )
 from rqueue.protocol.commands.shares import ShareInfo, read_shares, set_share
 from rqueue.protocol.commands.steps import keep_steps
+from rqueue.protocol.commands.streams import StreamRead, read_stream, seal
 
 __all__ = [
     "Accepted",
@@ -118,6 +119,7 @@ __all__ = [
     "Retried",
     "ScriptCall",
     "ShareInfo",
+    "StreamRead",
     "Watched",
     "Window",
     "WrongType",
@@ -170,6 +172,7 @@ __all__ = [
     "read_shards",
     "read_shares",
     "read_stop",
+    "read_stream",
     "readmit",
     "reclaim",
     "refill_schedule",
@@ -192,6 +195,7 @@ __all__ = [
     "resign",
     "resume",
     "run_schedule",
+    "seal",
     "set_limit",
     "set_schedule",
     "set_shards",

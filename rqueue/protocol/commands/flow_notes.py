@@ -23,6 +23,10 @@ def _read_gathered(replies: Sequence[Any]) -> Gathered:
     return Gathered(value, None if total is None else int(total), int(ended))
 
 
+def _read_deadline(replies: Sequence[Any]) -> float | None:
+    return None if replies[0] is None else float(replies[0])
+
+
 def _read_each(replies: Sequence[Any]) -> list[bytes | None]:
     return list(replies[0]) if replies else []
 
@@ -35,6 +39,12 @@ def gathered_of(keys: QueueKeys, id: str) -> CommandCall[Gathered]:
         ("HLEN", keys.gathered(id)),
     ]
     return CommandCall(keys.meta, commands, _read_gathered)
+
+
+def deadline_of(keys: QueueKeys, id: str) -> CommandCall[float | None]:
+    """When the producer of the stream for which this job waits is taken for lost, ms; None where
+    that is not noted."""
+    return CommandCall(keys.meta, [("ZSCORE", keys.unsealed, id)], _read_deadline)
 
 
 def places_of(keys: QueueKeys, id: str, places: Sequence[int]) -> CommandCall[list[bytes | None]]:

@@ -11,19 +11,20 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
-from rqueue.client._sync.workflows import WorkflowHandle, packed_workflow, workflow_handle
+from rqueue.client._sync.workflows import WorkflowHandle
 from rqueue.client.held_enqueues import require_patient
 from rqueue.contrib.django.conf import conf
 from rqueue.contrib.django.outbox.clock import NowMs
 from rqueue.contrib.django.outbox.models import DoneJob, OutboxJob
 from rqueue.contrib.outbox.store import NOTICE, NOW_MS, require_database
+from rqueue.contrib.outbox.workflows import written_workflow
 from rqueue.errors import LifecycleError
 from rqueue.model.envelope import decode_result, encode_result
-from rqueue.model.ids import check_id, new_id
 from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.job_packer import as_put
 from rqueue.tasks.context import current_job
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
 __all__ = ["database", "run_once", "write", "write_workflow"]
@@ -44,34 +45,33 @@ def write(request: JobRequest, queue: Queue, alias: str) -> JobHandle[Any]:
     require_database(connection.vendor)
     require_patient(request.options, "pass on_commit=False")
     id_, envelope, _, options = queue._packer.pack(request)
-    _insert(connection, queue, [as_put(id_, envelope, options)])
+    _insert(connection, [(queue.name, as_put(id_, envelope, options))])
     return JobHandle(queue, id_, created=None)
 
 
 def write_workflow(
-    workflow: Workflow[R], queue: Queue, id: str | None, alias: str
+    workflow: Workflow[R] | Stream[R], queue: Queue, id: str | None, alias: str, *, spread: bool
 ) -> WorkflowHandle[R]:
-    """Write all jobs of a workflow of one queue into the transaction, those that wait first: the
-    queue gets them in that order. Raises what `Queue.enqueue_workflow` raises of its calls."""
+    """Write all jobs of a workflow into the transaction, those that wait first: the queues get them
+    in that order. Raises what `Queue.enqueue_workflow` raises of its calls."""
     connection = connections[alias]
     require_database(connection.vendor)
-    root = new_id() if id is None else check_id(id)
-    batches = packed_workflow(queue, workflow, root, False)
-    _insert(connection, queue, [put for _, batch in batches for put, _ in batch.jobs])
-    return workflow_handle(queue, root, workflow, batches)
+    rows, handle = written_workflow(queue, workflow, id, spread=spread)
+    _insert(connection, rows)
+    return handle
 
 
-def _insert(connection: BaseDatabaseWrapper, queue: Queue, puts: Sequence[Put]) -> None:
+def _insert(connection: BaseDatabaseWrapper, rows: Sequence[tuple[str, Put]]) -> None:
     OutboxJob.objects.using(connection.alias).bulk_create(
         [
             OutboxJob(
-                queue=queue.name,
+                queue=queue,
                 job_id=put.id,
                 terms=put.terms,
                 envelope=put.envelope,
                 enqueued_ms=NowMs(),
             )
-            for put in puts
+            for queue, put in rows
         ],
         batch_size=500,
     )

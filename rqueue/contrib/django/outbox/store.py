@@ -22,6 +22,7 @@ from rqueue.contrib.outbox.store import (
     Written,
     require_database,
 )
+from rqueue.contrib.outbox.workflows import Fresh, Unsent, sendable
 
 __all__ = ["DjangoStore"]
 
@@ -92,13 +93,29 @@ class DjangoStore:
         with transaction.atomic(using=self.alias):
             sent = open_.exclude(batch=None).values_list("queue", flat=True).distinct()
             queues = list(sent.order_by())
-            fresh = open_.filter(batch=None).exclude(queue__in=queues).order_by("id")
-            groups: dict[str, list[int]] = {}
-            for id_, queue in fresh.values_list("id", "queue")[:limit]:
-                groups.setdefault(queue, []).append(id_)
-            for queue, ids in groups.items():
+            fresh = open_.filter(batch=None).order_by("id")
+            ready = self._ready(fresh.values_list("id", "queue", "job_id", "terms"), queues, limit)
+            for queue, ids in ready.items():
                 self._number(queue, ids[: most(queue)])
-            return [self._batch(queue) for queue in (*queues, *groups)]
+            return [self._batch(queue) for queue in (*queues, *ready)]
+
+    def _ready(self, fresh: Any, sent: Sequence[str], limit: int) -> dict[str, list[int]]:
+        """Of each queue the places of the oldest jobs that may be sent now. sent: queues of which
+        others are under way."""
+        kept = {*sent}
+
+        def unsent(ids: Collection[str]) -> list[Unsent]:
+            found = self._jobs.filter(job_id__in=ids).values_list("queue", "job_id", "problem")
+            return [Unsent(queue, id_, problem is not None) for queue, id_, problem in found]
+
+        while True:
+            rows = [Fresh(*row) for row in fresh.exclude(queue__in=kept)[:limit]]
+            found = sendable(rows, unsent)
+            for id_, problem in found.refused.items():
+                self._jobs.filter(id=id_).update(problem=problem)
+            if found.ready or not (found.kept or found.refused):
+                return found.ready
+            kept |= found.kept
 
     def _number(self, queue: str, ids: list[int]) -> None:
         """Give the next number of a queue to these jobs."""

@@ -23,6 +23,7 @@ from rqueue.model.selector import Selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Left, Mode, Registered
 from rqueue.protocol.commands.settle import Pulled, Window
+from rqueue.protocol.course import Calls
 from rqueue.protocol.credit import Credit
 from rqueue.protocol.credit_window import NO_CREDIT, CreditWindow
 from rqueue.protocol.keys import QueueKeys
@@ -128,6 +129,15 @@ class ConsumerState(CreditWindow):
         self.now, self.term, self.state = reply
         self.clock.read(reply.now)
         return grown
+
+    def making_way(self, lease_ms: int) -> Calls[bool]:
+        """It was refused. Whether a consumer whose lease has ended leaves now: perhaps nobody else
+        looks after this queue (Q-18, A-36)."""
+        left, more = 0, True
+        while more:
+            renewed = yield commands.renew(self.keys, lease_ms, [])
+            left, more = left + renewed.reclaimed, renewed.more
+        return left > 0
 
     def unregister_call(self) -> commands.ScriptCall[Left]:
         """Leave the queue; to be repeated until it holds nothing (X-21)."""

@@ -8,7 +8,7 @@ outbox, and the next one sends it again.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from itertools import groupby
 from logging import DEBUG, WARNING
 from typing import Any
@@ -23,6 +23,7 @@ from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.admin import readmit
 from rqueue.protocol.commands.enqueue import enqueue_flat
 from rqueue.protocol.commands.outgoing import Outgoing, join, outgoing_done, outgoing_take
+from rqueue.protocol.course import Calls, Course, arun_course, run_course
 from rqueue.protocol.departures import departure, departures
 from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys, queue_of
@@ -30,7 +31,6 @@ from rqueue.protocol.policies import PLAIN, outbox
 
 __all__ = [
     "PendingForward",
-    "Steps",
     "TargetAway",
     "aforward",
     "aforward_soon",
@@ -42,8 +42,6 @@ __all__ = [
     "target_away",
 ]
 
-Steps = Generator[ScriptCall[Any], Any, int]
-"""Gives calls, is sent their replies or thrown their errors, and returns how many jobs went."""
 
 ENDS_MAX = 1000
 """Ends of jobs that one call dependants, and one word more."""
@@ -61,7 +59,7 @@ def target_away(call: ScriptCall[Any], error: ServerError) -> TargetAway:
     return TargetAway(f"queue '{queue_of(call.key)}' cannot be reached: {error}")
 
 
-def forwarding(keys: QueueKeys) -> Steps:
+def forwarding(keys: QueueKeys) -> Calls[int]:
     """Send what is in the outbox now. A target that refuses costs the others nothing: its jobs stay
     in the outbox, and are tried again after some seconds. Raises the server errors."""
     sent = 0
@@ -100,7 +98,7 @@ def _pieces(jobs: list[Outgoing]) -> list[list[Outgoing]]:
     return pieces
 
 
-def _send(keys: QueueKeys, target: str, jobs: list[Outgoing], queues: list[str]) -> Steps:
+def _send(keys: QueueKeys, target: str, jobs: list[Outgoing], queues: list[str]) -> Calls[int]:
     """Send jobs, or words of ends, to one target. Where it refuses them together each is sent
     alone, so that one that it never takes does not keep the others; where it is bounded, as many as
     it has room for. A target in which that has ended others is added to the queues whose outboxes
@@ -151,9 +149,7 @@ def _fitting(full: QueueFull, source: str, jobs: list[Outgoing]) -> list[Outgoin
     return jobs[: min(full.room, len(jobs) - 1)]
 
 
-def _enqueued(
-    target: QueueKeys, source: str, jobs: list[Outgoing]
-) -> Generator[ScriptCall[Any], Any, None]:
+def _enqueued(target: QueueKeys, source: str, jobs: list[Outgoing]) -> Calls[None]:
     """Enqueue them. An id that the target knows is there already, from a try whose answer was lost;
     or the job comes back to a queue that it left, which then has to forget that departure."""
     puts = [(job.id, envelope_of(job, source), job.terms) for job in jobs]
@@ -205,35 +201,13 @@ def envelope_of(job: Outgoing, source: str) -> bytes:
         return job.envelope
 
 
-class _Course:
-    """The steps, driven: what to send next, until nothing is."""
-
-    def __init__(self, keys: QueueKeys) -> None:
-        self._steps = forwarding(keys)
-        self.sent = 0
-        self.call: ScriptCall[Any] | None = next(self._steps)
-
-    def answered(self, reply: Any) -> None:
-        self._go(lambda: self._steps.send(reply))
-
-    def refused(self, error: RQueueError) -> None:
-        """Raises the error where it is one of the server."""
-        self._go(lambda: self._steps.throw(error))
-
-    def _go(self, step: Callable[[], ScriptCall[Any]]) -> None:
-        try:
-            self.call = step()
-        except StopIteration as end:
-            self.call, self.sent = None, end.value
-
-
 class PendingForward:
     """The same for the supervisor's list of what is to be done. again: puts it on the list once
     more."""
 
     def __init__(self, keys: QueueKeys, again: Callable[[Any], None]) -> None:
         self.source = keys.queue
-        self._course = _Course(keys)
+        self._course = Course(forwarding(keys))
         self._again = again
 
     @property
@@ -266,28 +240,12 @@ def sends_on(keys: QueueKeys) -> bool:
 def forward(run: Callable[[ScriptCall[Any]], Any], keys: QueueKeys) -> int:
     """Send what is in the outbox of this queue; returns how many jobs went. Raises the server
     errors."""
-    course = _Course(keys)
-    while course.call is not None:
-        try:
-            reply = run(course.call)
-        except RQueueError as error:
-            course.refused(error)
-        else:
-            course.answered(reply)
-    return course.sent
+    return run_course(forwarding(keys), run)
 
 
 async def aforward(run: Callable[[ScriptCall[Any]], Awaitable[Any]], keys: QueueKeys) -> int:
     """`forward` for asyncio."""
-    course = _Course(keys)
-    while course.call is not None:
-        try:
-            reply = await run(course.call)
-        except RQueueError as error:
-            course.refused(error)
-        else:
-            course.answered(reply)
-    return course.sent
+    return await arun_course(forwarding(keys), run)
 
 
 def forward_soon(run: Callable[[ScriptCall[Any]], Any], keys: QueueKeys) -> None:

@@ -6,7 +6,7 @@ Who renews leases, and who reads or changes a schedule, computes ticks where few
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from rqueue.errors import ConfigError, Forged, RQueueError, Unsigned
@@ -18,6 +18,7 @@ from rqueue.model.tick import tick_id
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.schedules import READ_MOST, read_schedules, refill_schedule
+from rqueue.protocol.course import Calls, Course, arun_course, run_course
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.options import Options, at_once
 
@@ -126,12 +127,8 @@ def verify(signer: Signer | None, info: ScheduleInfo) -> None:
         signer.verify(info.queue, _seal_id(info.name), info.seal.encode() + info.body)
 
 
-Steps = Generator[ScriptCall[Any], Any, int]
-"""Gives calls, is sent their replies, and returns how many schedules have more ticks now."""
-
-
-def refilling(keys: QueueKeys, names: Sequence[str], signer: Signer | None) -> Steps:
-    """Compute the next ticks of these schedules, where few are left."""
+def refilling(keys: QueueKeys, names: Sequence[str], signer: Signer | None) -> Calls[int]:
+    """Compute the next ticks of these schedules, where few are left; how many have more now."""
     done = 0
     names = list(names)
     for start in range(0, len(names), READ_MOST):
@@ -165,24 +162,20 @@ class PendingRefill:
 
     def __init__(self, keys: QueueKeys, names: Sequence[str], signer: Signer | None) -> None:
         self.queue = keys.queue
-        self._steps = refilling(keys, names, signer)
-        self._call: ScriptCall[Any] | None = next(self._steps, None)
+        self._course = Course(refilling(keys, names, signer))
 
     def call(self) -> ScriptCall[Any] | None:
         """What to send now."""
-        return self._call
+        return self._course.call
 
     def answered(self, reply: Any) -> bool:
         """Go on until nothing is to be sent."""
-        try:
-            self._call = self._steps.send(reply)
-        except StopIteration:
-            self._call = None
-        return self._call is not None
+        self._course.answered(reply)
+        return self._course.call is not None
 
     def refused(self, error: RQueueError) -> None:
         """The next renewal asks again."""
-        self._call = None
+        self._course.call = None
         log.warning("queue %s: ticks are not computed: %s", self.queue, error)
 
 
@@ -193,13 +186,7 @@ def refill(
     signer: Signer | None = None,
 ) -> int:
     """Compute the next ticks of these schedules; of how many. Raises the server errors."""
-    steps = refilling(keys, names, signer)
-    try:
-        call = next(steps)
-        while True:
-            call = steps.send(run(call))
-    except StopIteration as end:
-        return int(end.value)
+    return run_course(refilling(keys, names, signer), run)
 
 
 async def arefill(
@@ -209,17 +196,7 @@ async def arefill(
     signer: Signer | None = None,
 ) -> int:
     """`refill` for asyncio."""
-    steps = refilling(keys, names, signer)
-    # a coroutine turns a StopIteration of its own into an error
-    call = next(steps, None)
-    done = 0
-    while call is not None:
-        reply = await run(call)
-        try:
-            call = steps.send(reply)
-        except StopIteration as end:
-            call, done = None, int(end.value)
-    return done
+    return await arun_course(refilling(keys, names, signer), run)
 
 
 def refill_soon(

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from rqueue.errors import ConfigError, RQueueError, UnknownTask
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Window
+from rqueue.protocol.course import run_course
 from rqueue.protocol.forwarding import forward_soon
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scheduling import refill_soon
@@ -166,10 +167,11 @@ class OneThreadWorker:
             0, keys, self._connection, NAME, self._page, settings=self.settings,
             reporter=self._reporter,
         )  # fmt: skip
-        subscription.register(
+        joining = subscription.registering(
             f"{NAME}-{self._number}", priority=0, lease_ms=FOREVER_MS, slots=1, jobs=1
         )
-        subscription.prepare([task.name for task in registry])
+        run_course(joining, subscription.run)
+        run_course(subscription.preparing([task.name for task in registry]), subscription.run)
         return subscription
 
     def _run_one(self, of: Subscription, id: bytes, value: bytes, drained: Drained) -> Steps[bool]:
@@ -325,7 +327,8 @@ class OneThreadWorker:
                     subscription.interest_call(Window(0)), queue=queue
                 )
                 self._declaring[keys] = subscription
-            subscription.declare(declared, "", self.settings.signer)
+            declaring = subscription.declaring(declared, "", self.settings.signer)
+            run_course(declaring, subscription.run)
 
     def _upkeep(self, keys: QueueKeys) -> None:
         """What a supervisor does now and then."""

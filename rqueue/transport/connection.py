@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+from functools import partial
 from typing import Any, TypeVar
 
 import redis
@@ -22,10 +23,12 @@ from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.slots import Address
 from rqueue.transport import stand_in
 from rqueue.transport.knock import Knock
 from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.resp import RespSocket
+from rqueue.transport.sentinel import sentinels_of
 from rqueue.transport.server_check import check_greeting, check_refusal
 
 R = TypeVar("R")
@@ -123,11 +126,25 @@ class Connection:
         address up."""
         self.close()
 
+    def leading_to(self, key: str) -> Connection:
+        """The connection for the calls of this key: another one where that queue is elsewhere."""
+        return self
+
     def knock(self, key: str = "") -> Knock | None:
         """Begin to find out whether a new connection would lead to a server that answers; None
-        where there is nothing to be gained by it, since no other server is waited for. key: of a
-        call of another queue."""
-        return None
+        where there is nothing to be gained by it: no other server is ever in charge. key: of a
+        call of another queue. Raises the server errors."""
+        pool = getattr(self._client, "connection_pool", None)
+        if sentinels_of(pool) is None:
+            return None
+        return Knock(partial(self._primary, pool), lambda _address: None)
+
+    def _primary(self, pool: Any) -> Address:
+        """Where the Sentinels say that the primary is."""
+        try:
+            return Address(*pool.get_master_address())
+        except (rx.RedisError, OSError) as error:
+            raise translate(error, url=self.url, sent=False) from error
 
     @property
     def url(self) -> str:

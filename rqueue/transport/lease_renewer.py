@@ -41,6 +41,9 @@ class RenewalPace:
         self.interval = renewal_interval(lease_ms)
         self.answer_within = min(15.0, max(1.0, self.interval))
         """Seconds after which a try without an answer has failed: there is time for another."""
+        self.probe_every = max(1.0, lease_ms / 10_000)
+        """Seconds without a word after which it is asked whether the server is still there, where
+        another one may have taken its place; and seconds that the answer may take."""
         self._longest = min(self.LONGEST_DELAY, self.interval / 5)
         self._failures = 0
 

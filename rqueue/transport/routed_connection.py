@@ -99,14 +99,22 @@ class RoutedConnection(NodeConnection):
         """As `Connection.run`. A call of another queue goes over a connection of its own: what a
         queue sends to others goes the same way as what is its own. Raises TargetAway where that
         queue cannot be reached: it may be on another node."""
-        if call.key != self._own:
-            slot = slot_of(call.key)
-            if slot != self.slot:
-                return self._run_away(slot, call, queue, consumer)
-            self._own = call.key
-        return super().run(call, queue=queue, consumer=consumer)
+        way = self.leading_to(call.key)
+        if way is self:
+            return super().run(call, queue=queue, consumer=consumer)
+        try:
+            return way.run(call, queue=queue, consumer=consumer)
+        except ServerError as error:
+            raise target_away(call, error) from error
 
-    def _run_away(self, slot: int, call: ScriptCall[R], queue: str, consumer: str) -> R:
+    def leading_to(self, key: str) -> RoutedConnection:
+        """As `Connection.leading_to`."""
+        if key == self._own:
+            return self
+        slot = slot_of(key)
+        if slot == self.slot:
+            self._own = key
+            return self
         place = self.cluster.place(slot)
         away = self._away.get(place)
         if away is None:
@@ -116,10 +124,7 @@ class RoutedConnection(NodeConnection):
             away.slot, away._own = slot, ""
             if away.address != place:
                 away.close()
-        try:
-            return away.run(call, queue=queue, consumer=consumer)
-        except ServerError as error:
-            raise target_away(call, error) from error
+        return away
 
     def close(self) -> None:
         """As `Connection.close`."""
@@ -135,7 +140,8 @@ class RoutedConnection(NodeConnection):
 
     def knock(self, key: str = "") -> Knock | None:
         """As `Connection.knock`, at the node that has the slot now. Raises the server errors."""
-        return Knock(self.cluster.owner(slot_of(key) if key else self.slot), self.cluster.lost)
+        slot = slot_of(key) if key else self.slot
+        return Knock(lambda: self.cluster.owner(slot), self.cluster.lost)
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Connection.refused`: a call that a node refused because of its slot is sent again."""

@@ -45,15 +45,15 @@ class WakeListener:
         self._redirected = False
         """The last wait ended with a word that the queue is elsewhere."""
 
-    def add(self, consumer: str, wake_key: str) -> None:
-        """Listen for this consumer too."""
+    def add(self, consumer: str, wake_key: str) -> bool:
+        """Listen for this consumer too. Whether a command was blocked for the others: what it was
+        about to bring is lost."""
         self._keys[wake_key.encode()] = consumer
-        self._disarm()
+        return self._disarm()
 
-    def remove(self, wake_key: str) -> None:
-        """Do not listen for it any more."""
-        if self._keys.pop(wake_key.encode(), None) is not None:
-            self._disarm()
+    def remove(self, wake_key: str) -> bool:
+        """Do not listen for it any more; as `add`."""
+        return self._keys.pop(wake_key.encode(), None) is not None and self._disarm()
 
     def suspect(self) -> None:
         """The server may be gone without a word: listen over a new connection."""
@@ -104,11 +104,12 @@ class WakeListener:
         sock = self._connection.socket if self._armed and not self._stale else None
         return None if sock is None or pending(sock) else sock
 
-    def _disarm(self) -> None:
-        if self._armed:
+    def _disarm(self) -> bool:
+        armed, self._armed = self._armed, False
+        if armed:
             # the blocked command names the old keys: only closing the connection takes it back
             self._connection.close()
-            self._armed = False
+        return armed
 
     def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
         sock = self._connection.socket

@@ -36,6 +36,9 @@ EVERY_S = 0.005
 AGAIN_S = 0.02
 """Seconds until a producer says again what was not accepted."""
 
+PATIENT_S = 0.5
+"""Seconds that a producer waits for an answer: by new jobs it is seen that pools go on."""
+
 
 class Mark(NamedTuple):
     """A job began or ended."""
@@ -52,8 +55,8 @@ class Producer(threading.Thread):
     def __init__(self, url: str, queue: str, replicas: int) -> None:
         super().__init__(name=f"producer of {queue}", daemon=True)
         self._keys = QueueKeys(queue)
-        self._client = open_client(url, socket_connect_timeout=1)
-        self._connection = connection_for(self._client, self._keys, 2.0)
+        self._client = open_client(url, socket_connect_timeout=PATIENT_S)
+        self._connection = connection_for(self._client, self._keys, PATIENT_S)
         self._confirm = Confirmation(replicas, False, 100) if replicas else None
         self._over = threading.Event()
         self.accepted: dict[str, float] = {}

@@ -23,6 +23,7 @@ from rqueue.errors import ConnectionLost
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands, consumer_calls, server_clock
 from rqueue.protocol.commands import Put, ScriptCall
+from rqueue.protocol.course import run_course
 from rqueue.protocol.credit import WindowCredit
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.wake import RECONNECTED, Wake
@@ -259,7 +260,10 @@ class WorkerReading(Reading):
             StatusPage(1),
         )
         self.dispatcher._poll_at = float("inf")  # it hears when the test says so
-        self.subscription.register("c", priority=0, lease_ms=600_000, slots=1, jobs=window)
+        joining = self.subscription.registering(
+            "c", priority=0, lease_ms=600_000, slots=1, jobs=window
+        )
+        run_course(joining, self.subscription.run)
         self.dispatcher.listen(self.subscription)
 
     @rule(count=st.integers(1, 4))

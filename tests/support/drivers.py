@@ -23,6 +23,7 @@ from rqueue.model.job import Delivery
 from rqueue.model.job_order import in_order
 from rqueue.protocol.commands.settle import Retried, Window
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, consumer_name
+from rqueue.protocol.course import run_course
 from rqueue.protocol.policies.refusals import ELSEWHERE
 from rqueue.protocol.settling import id_of, retried, text_of
 from rqueue.protocol.wake import Wake
@@ -177,7 +178,8 @@ class WorkerDriver:
     def register(self) -> WorkerDriver:
         if self._subscription.term:
             raise LifecycleError("it is registered")
-        self._subscription.register(self._called, jobs=self._jobs, **self._join)
+        joining = self._subscription.registering(self._called, jobs=self._jobs, **self._join)
+        run_course(joining, self._subscription.run)
         self._dispatcher.listen(self._subscription)
         return self
 

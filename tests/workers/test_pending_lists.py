@@ -118,3 +118,33 @@ def test_a_node_that_hangs_is_not_waited_for_before_there_is_a_connection_to_it(
     _until(lists, lambda: not silent.left)
     assert lists.idle and lists.gone == [] and found == [far]
     lists.close()
+
+
+def test_a_node_that_hangs_is_noticed_while_there_is_nothing_to_say(
+    make_cluster: Callable[..., SmallCluster], queue_name: str
+) -> None:
+    """And for as long as it answers nothing is."""
+    cluster = make_cluster(**{"cluster-require-full-coverage": "no"})
+    far, near, _ = cluster.queues_everywhere(queue_name)
+    hung = cluster.home(far).server.pid
+    settings = Settings(url=cluster.cluster_url, lease_ms=10_000)
+    found: list[str] = []
+    lists = open_lists(WorkerSpec(settings, (), (far, near)), found.append)
+    questions = Question(far, 1), Question(near, 1)
+    for question in questions:
+        lists.add(question)
+    _until(lists, lambda: not any(question.left for question in questions))
+    every = RenewalPace(settings.lease_ms).probe_every
+    begun = time.monotonic()
+    _until(lists, lambda: time.monotonic() > begun + 3 * every)
+    assert lists.idle and lists.gone == [], "it answers"
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        _until(lists, lambda: lists.gone == [far])
+        assert time.monotonic() - begun < PATIENCE / 2
+    finally:
+        os.kill(hung, signal.SIGCONT)
+    _until(lists, lambda: not lists.gone)
+    assert lists.idle and found == [far]
+    lists.close()

@@ -17,6 +17,7 @@ from rqueue.model.expect import expect
 from rqueue.protocol import commands
 from rqueue.protocol.browsing import Start
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
+from rqueue.protocol.course import arun_course
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.async_connection import AsyncConnection
@@ -89,7 +90,7 @@ class AsyncConsumerLife(ConsumerCalls):
         try:
             reply = await self._call(self._register_call())
         except ConsumerRefused:
-            if not await self._makes_way():
+            if not await arun_course(self._state.making_way(self.lease_ms), self._call):
                 raise
             reply = await self._call(self._register_call())
         self._data_lost = not self._state.registered(reply)
@@ -173,15 +174,6 @@ class AsyncConsumerLife(ConsumerCalls):
         await self.close()
 
     # -- inside ------------------------------------------------------------------------------------
-
-    async def _makes_way(self) -> bool:
-        """Whether a consumer whose lease has ended leaves now: it may be that nobody else looks
-        after this queue (Q-18, A-36)."""
-        left, more = 0, True
-        while more:
-            renewed = await self._call(commands.renew(self._state.keys, self.lease_ms, []))
-            left, more = left + renewed.reclaimed, renewed.more
-        return left > 0
 
     async def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:

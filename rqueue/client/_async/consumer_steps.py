@@ -205,6 +205,8 @@ class AsyncConsumerSteps(AsyncConsumerLife):
             if self._view.at_tail:
                 if self.auto_close:
                     await self.close()
+                else:  # no page says that the queue was deleted
+                    await self._run(self._state.interest_call(self._state.next_window()))
                 return []
         if jobs and not self._state.next_window().jobs:
             self._state.state = await self._run(self._state.interest_call(NO_CREDIT))

@@ -18,6 +18,7 @@ from rqueue.model.expect import expect
 from rqueue.protocol import commands
 from rqueue.protocol.browsing import Start
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
+from rqueue.protocol.course import run_course
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.connection import Connection
@@ -90,7 +91,7 @@ class ConsumerLife(ConsumerCalls):
         try:
             reply = self._call(self._register_call())
         except ConsumerRefused:
-            if not self._makes_way():
+            if not run_course(self._state.making_way(self.lease_ms), self._call):
                 raise
             reply = self._call(self._register_call())
         self._data_lost = not self._state.registered(reply)
@@ -174,15 +175,6 @@ class ConsumerLife(ConsumerCalls):
         self.close()
 
     # -- inside ------------------------------------------------------------------------------------
-
-    def _makes_way(self) -> bool:
-        """Whether a consumer whose lease has ended leaves now: it may be that nobody else looks
-        after this queue (Q-18, A-36)."""
-        left, more = 0, True
-        while more:
-            renewed = self._call(commands.renew(self._state.keys, self.lease_ms, []))
-            left, more = left + renewed.reclaimed, renewed.more
-        return left > 0
 
     def _run(self, call: commands.ScriptCall[Any]) -> Any:
         try:

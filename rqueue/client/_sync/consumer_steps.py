@@ -202,6 +202,8 @@ class ConsumerSteps(ConsumerLife):
             if self._view.at_tail:
                 if self.auto_close:
                     self.close()
+                else:  # no page says that the queue was deleted
+                    self._run(self._state.interest_call(self._state.next_window()))
                 return []
         if jobs and not self._state.next_window().jobs:
             self._state.state = self._run(self._state.interest_call(NO_CREDIT))

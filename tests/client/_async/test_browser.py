@@ -1,7 +1,11 @@
 """A browser's credit: it does not hold the jobs it is shown, and they still count."""
 
+import pytest
+
 from rqueue.client._async.queue import AsyncQueue
+from rqueue.errors import ConsumerGone
 from rqueue.protocol.credit import GrantCredit, WindowCredit
+from tests.support.patience import PATIENCE
 
 
 async def fill(queue: AsyncQueue, count: int, size: int = 1) -> list[str]:
@@ -88,3 +92,32 @@ async def test_it_receives_what_is_there_and_what_comes(queue: AsyncQueue) -> No
                 await browser.stop()
         assert seen == sent
     assert (await queue.counts()).ready == 5
+
+
+@pytest.mark.parametrize("renew", [False, True])
+@pytest.mark.parametrize("waits", [False, True])
+async def test_it_learns_that_its_queue_was_deleted(
+    queue: AsyncQueue, waits: bool, renew: bool
+) -> None:
+    """As a consumer that acquires: one that waits is woken, and its next calls say so."""
+    sent = await fill(queue, 1)
+    async with queue.consumer(jobs=5, mode="browse", renew=renew) as browser:
+        assert ids(await browser.pull()) == sent
+        assert await browser.pull() == []
+        await queue.delete(jobs=True, consumers=True)
+        with pytest.raises(ConsumerGone):
+            if waits:
+                assert await browser.wait(PATIENCE)
+            await browser.pull()
+
+
+@pytest.mark.parametrize("renew", [False, True])
+async def test_it_begins_anew_in_the_queue_that_comes_then(queue: AsyncQueue, renew: bool) -> None:
+    """Which `receive` does by itself, for all consumers."""
+    async with queue.consumer(jobs=5, mode="browse", renew=renew) as browser:
+        assert await browser.receive(0) is None
+        await queue.delete(consumers=True)
+        assert (await browser.receive(0), browser.rejoined) == (None, 1)
+        sent = await fill(queue, 1)
+        job = await browser.receive(PATIENCE)
+        assert job is not None and job.id == sent[0]

@@ -1,8 +1,12 @@
 # Generated from tests/client/_async/test_browser.py (`make generate`): do not edit.
 """A browser's credit: it does not hold the jobs it is shown, and they still count."""
 
+import pytest
+
 from rqueue.client._sync.queue import Queue
+from rqueue.errors import ConsumerGone
 from rqueue.protocol.credit import GrantCredit, WindowCredit
+from tests.support.patience import PATIENCE
 
 
 def fill(queue: Queue, count: int, size: int = 1) -> list[str]:
@@ -89,3 +93,30 @@ def test_it_receives_what_is_there_and_what_comes(queue: Queue) -> None:
                 browser.stop()
         assert seen == sent
     assert (queue.counts()).ready == 5
+
+
+@pytest.mark.parametrize("renew", [False, True])
+@pytest.mark.parametrize("waits", [False, True])
+def test_it_learns_that_its_queue_was_deleted(queue: Queue, waits: bool, renew: bool) -> None:
+    """As a consumer that acquires: one that waits is woken, and its next calls say so."""
+    sent = fill(queue, 1)
+    with queue.consumer(jobs=5, mode="browse", renew=renew) as browser:
+        assert ids(browser.pull()) == sent
+        assert browser.pull() == []
+        queue.delete(jobs=True, consumers=True)
+        with pytest.raises(ConsumerGone):
+            if waits:
+                assert browser.wait(PATIENCE)
+            browser.pull()
+
+
+@pytest.mark.parametrize("renew", [False, True])
+def test_it_begins_anew_in_the_queue_that_comes_then(queue: Queue, renew: bool) -> None:
+    """Which `receive` does by itself, for all consumers."""
+    with queue.consumer(jobs=5, mode="browse", renew=renew) as browser:
+        assert browser.receive(0) is None
+        queue.delete(consumers=True)
+        assert (browser.receive(0), browser.rejoined) == (None, 1)
+        sent = fill(queue, 1)
+        job = browser.receive(PATIENCE)
+        assert job is not None and job.id == sent[0]

@@ -49,12 +49,19 @@ class Machine(Watched):
     """One or two queues, up to two workers, which have a route to all queues or one to each."""
 
     @initialize(queues=st.integers(1, 2), spec=specs, rare=st.booleans(), apart=st.booleans())
-    def begin(self, queues: int, spec: dict[str, Any], rare: bool, apart: bool = False) -> None:
+    def begin(
+        self,
+        queues: int,
+        spec: dict[str, Any],
+        rare: bool,
+        apart: bool = False,
+        early: bool = False,
+    ) -> None:
         self.world = World(self.client, self.url, self.scripts, queues, apart)
         self.world.open()
         self.sound = False
         self.world.tell_time()
-        self._hire(spec, rare)
+        self._hire(spec, rare, early=early)
 
     @precondition(lambda self: len(self.living) < 2 and len(self.world.workers) < 6)
     @rule(spec=specs, rare=st.booleans())

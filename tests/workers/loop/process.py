@@ -129,6 +129,7 @@ class StageConnection(Connection):
         if self.queue in self.world.away or self.cut:
             self.cut = False
             raise self._fault()
+        self.world.ran[commands[0][1]] += commands[0][0] == "EVALSHA"
         self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
         super().send(*commands)
         self.world.catch_up()
@@ -180,7 +181,9 @@ class StageKnock:
         self._queue = queue
         self._since = world.stage.now
 
-    def answered(self) -> bool | None:
+    def answered(self, within: float = 0.0) -> bool | None:
+        if self._queue in self._world.hung and within:
+            self._world.stage.wait(lambda: self._queue not in self._world.hung, within)
         if self._queue not in self._world.hung:
             return True
         return None if self._world.stage.now < self._since + SILENT_S else False

@@ -24,7 +24,17 @@ from tests.support.profiles import examples
 from tests.support.snapshot import take_snapshot
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine
-from tests.workers.loop.two_queues import AT_ONCE_S, lose_one_of_two, stall_beside_one_that_hangs
+from tests.workers.loop.two_queues import (
+    AT_ONCE_S,
+    When,
+    acks_early,
+    joins,
+    lose_one_of_two,
+    recalls,
+    recalls_where_all_are_lost,
+    settles,
+    stall_beside_one_that_hangs,
+)
 from tests.workers.loop.world import CAUSE, LEASE_MS
 
 QUICK = settings(
@@ -220,6 +230,17 @@ def test_a_registration_lost_in_one_queue_is_no_loss_of_another(
         played.teardown()
 
 
+def test_registrations_that_are_lost_together_are_asked_for_once_each(
+    machine: type[Machine],
+) -> None:
+    played = machine()
+    try:
+        asked = recalls_where_all_are_lost(played, 12)
+    finally:
+        played.teardown()
+    assert asked <= 12 + 2
+
+
 def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -> None:
     """It waits for jobs in both of two queues; one of them does not know it."""
     played = machine()
@@ -241,12 +262,13 @@ def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -
 
 
 @pytest.mark.parametrize("spec", [{"async_slots": 0}, {"threads": 2}, {"threads": 0}])
+@pytest.mark.parametrize("when", [settles, recalls, joins, acks_early])
 def test_a_queue_whose_redis_hangs_delays_no_other(
-    machine: type[Machine], spec: dict[str, int]
+    machine: type[Machine], spec: dict[str, int], when: When
 ) -> None:
     played = machine()
     try:
-        stall = stall_beside_one_that_hangs(played, spec)
+        stall = stall_beside_one_that_hangs(played, spec, when)
     finally:
         played.teardown()
     assert stall <= AT_ONCE_S

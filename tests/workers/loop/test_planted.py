@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import RegistrationLost
+from rqueue.errors import RegistrationLost, ServerError
 from rqueue_workers.worker import dealing
 from rqueue_workers.worker.demand import LINGER_S
 from rqueue_workers.worker.dispatcher import Dispatcher
@@ -22,10 +22,20 @@ from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.isolation import FIRST_S, Isolation
 from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.under_way import ANSWER_S, UnderWay
 from tests.property.sources import sound
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine, specs
-from tests.workers.loop.two_queues import AT_ONCE_S, lose_one_of_two, stall_beside_one_that_hangs
+from tests.workers.loop.two_queues import (
+    AT_ONCE_S,
+    When,
+    acks_early,
+    joins,
+    lose_one_of_two,
+    recalls,
+    settles,
+    stall_beside_one_that_hangs,
+)
 
 SEARCH = settings(
     max_examples=400,
@@ -68,14 +78,14 @@ def a_job_to_be_passed_on_lingers_like_one_that_ended(patch: Patch) -> None:
 
 @fault
 def a_recall_brings_what_is_here_already(patch: Patch) -> None:
-    recall = Subscription.recall
+    recalling = Subscription.recalling
 
     def forgetful(self: Subscription, window: int) -> Any:
-        jobs = recall(self, window)
+        jobs = yield from recalling(self, window)
         self.add(jobs, 0)
         return jobs
 
-    patch.setattr(Subscription, "recall", forgetful)
+    patch.setattr(Subscription, "recalling", forgetful)
 
 
 @fault
@@ -154,7 +164,7 @@ def test_outcomes_whose_call_is_lost_are_settled_by_the_next(
 ) -> None:
     """Played: the search finds by luck only that they are forgotten."""
     if planted:
-        monkeypatch.setattr(Subscription, "_restore", lambda self, flight: None)
+        monkeypatch.setattr(Subscription, "restore", lambda self, flight: None)
     parts = {"client": client, "url": server.url, "scripts": sound()}
     played = type("Machine", (Machine,), parts)()
     found = pytest.raises((AssertionError, ExceptionGroup)) if planted else nullcontext()
@@ -234,23 +244,33 @@ def test_it_is_found_that_all_registrations_go_with_one_that_is_lost(
 
 
 def _waited_for(patch: Patch) -> None:
-    def landed(self: Dispatcher, route: Route) -> bool:
-        self.land(route)
-        return True
-
-    patch.setattr(Dispatcher, "landed", landed)
+    go_on = Route.go_on
+    patch.setattr(Route, "go_on", lambda self, within=0.0: go_on(self, ANSWER_S))
 
 
 def _forgotten(patch: Patch) -> None:
-    def forget(self: Subscription) -> None:
-        self.flight = None
+    left = []  # else what was to be restored is, when nobody has it any more
 
-    patch.setattr(Subscription, "abandon", forget)
+    def forget(self: UnderWay, error: ServerError) -> None:
+        left.append(self)
+        raise error
+
+    patch.setattr(UnderWay, "_fail", forget)
 
 
-@pytest.mark.parametrize("plant", [_waited_for, _forgotten])
+@pytest.mark.parametrize(
+    ("plant", "when"),
+    [
+        (_waited_for, settles),
+        (_waited_for, recalls),
+        (_waited_for, joins),
+        (_waited_for, acks_early),
+        (_forgotten, settles),
+    ],
+)
 def test_it_is_found_that_a_call_without_an_answer_is(
     plant: Callable[[Patch], None],
+    when: When,
     client: redis.Redis,
     server: EmbeddedRedis,
     monkeypatch: pytest.MonkeyPatch,
@@ -260,7 +280,7 @@ def test_it_is_found_that_a_call_without_an_answer_is(
     played = type("Machine", (Machine,), parts)()
     try:
         with pytest.raises(AssertionError):
-            assert stall_beside_one_that_hangs(played, {"threads": 2}) <= AT_ONCE_S
+            assert stall_beside_one_that_hangs(played, {"threads": 2}, when) <= AT_ONCE_S
     finally:
         played.sound = False
         played.teardown()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from rqueue_workers.worker.route import BRIEF_S
+from rqueue_workers.worker.under_way import BRIEF_S
 from tests.workers.loop.machine import Machine
+from tests.workers.loop.truth import Truth
 
 AT_ONCE_S = 2 * BRIEF_S
 """Seconds that a job may wait for what is not its queue's trouble."""
@@ -37,23 +39,39 @@ def lose_one_of_two(played: Machine, apart: bool) -> None:
     assert (lost.ends, kept.ends) == (["none", "none"], ["none"])
 
 
-def stall_beside_one_that_hangs(played: Machine, spec: dict[str, Any]) -> float:
-    """A worker serves two queues, over a route to each. It runs jobs of the first, whose Redis
-    begins to hang; they end one after the other, which is said to a Redis that does not answer.
-    Seconds until a job of the other queue has ended that came then, the longest of many over 5 s,
-    in which the first Redis counts as gone and is looked for. Then that goes on, and all jobs
-    end."""
-    played.begin(queues=2, spec=spec, rare=False, apart=True)
-    played.enqueue(
-        pick=0, many=[("sync", None, [], 0)] * max(1, spec.get("threads", 0)), alone=False
-    )
+def recalls_where_all_are_lost(played: Machine, queues: int) -> int:
+    """A worker serves so many queues over one route, waits for jobs in all of them, and its lease
+    ends everywhere. How often it asks what it holds, until it is registered in all of them again.
+    """
+    played.begin(queues=queues, spec={"async_slots": 0}, rare=False)
     played.holds()
     world = played.world
+    (worker,) = played.living
+    pull = world.scripts.script("pull").sha
+    played.take_back(worker, {})
+    before = world.ran[pull]
+    worker.doubt(queues // 2)
+    played.let_pass(1)
+    asked = world.ran[pull] - before
+    for pick in range(queues):
+        played.enqueue(pick=pick, many=[("sync", 0.0, [], 0)], alone=False)
+    played.let_pass(0.1)
+    played.holds()
+    assert [worker.page.rejoins(at) for at in range(queues)] == [1] * queues
+    assert all(job.ends for job in world.jobs)
+    return asked
+
+
+def stall_beside_one_that_hangs(played: Machine, spec: dict[str, Any], when: When) -> float:
+    """A worker serves two queues, over a route to each, and the Redis of the first begins to hang
+    while something is to be said to it. Seconds until a job of the other queue has ended that came
+    then, the longest of many over 5 s, in which the first Redis counts as gone and is looked for.
+    Then that goes on, and all jobs end."""
+    played.begin(queues=2, spec=spec, rare=False, apart=True, early=when is acks_early)
+    played.holds()
+    world = played.world
+    when(played, max(1, spec.get("threads", 0)))
     hung = list(world.jobs)
-    world.hang(world.queues[0].name)
-    for job in hung:
-        played.tell(job)
-        world.settle()
     longest, end = 0.0, world.stage.now + 5
     while world.stage.now < end:
         since = world.stage.now
@@ -66,8 +84,69 @@ def stall_beside_one_that_hangs(played: Machine, spec: dict[str, Any]) -> float:
         longest = max(longest, world.stage.now - since)
         played.let_pass(0.1)
         played.holds()
+    assert world.hung
     played.go_on()
     played.let_pass(3)
     played.holds()
-    assert [job.ends for job in hung] == [["none"]] * len(hung) and not played.unended()
+    assert all(job.ends for job in hung) and not played.unended()
     return longest
+
+
+def settles(played: Machine, slots: int) -> None:
+    """Jobs have ended, one after the other."""
+    hung = _run(played, slots)
+    _hang(played)
+    for job in hung:
+        played.tell(job)
+        played.world.settle()
+
+
+def recalls(played: Machine, slots: int) -> None:
+    """What is held is to be asked for, and jobs have ended."""
+    hung = _run(played, slots)
+    _hang(played)
+    played.living[0].doubt(0)
+    for job in hung:
+        played.tell(job)
+    played.world.settle()
+
+
+def joins(played: Machine, slots: int) -> None:
+    """The registration was lost, and is made anew: the worker is registered when it hangs, and does
+    not know what the queue is like."""
+    hung = _run(played, slots)
+    (worker,) = played.living
+    calls = worker.connections[0]
+    played.take_back(worker, {}, [0])
+
+    def registers() -> None:
+        calls.before = lambda: _hang(played)
+
+    calls.before = registers  # after the call that is refused
+    for job in hung:
+        played.tell(job)
+        job.lasts = 0.0  # it runs again: others may have it
+    played.world.settle()
+    assert played.world.hung
+
+
+def acks_early(played: Machine, _slots: int) -> None:
+    """A job is to be acked before it begins."""
+    _hang(played)
+    played.enqueue(pick=0, many=[("early", 0.0, [], 0)], alone=False)
+    played.world.settle()
+    assert not played.world.jobs[-1].begins
+
+
+When = Callable[[Machine, int], None]
+
+
+def _run(played: Machine, slots: int) -> list[Truth]:
+    """Jobs of the first queue, in all slots."""
+    played.enqueue(pick=0, many=[("sync", None, [], 0)] * slots, alone=False)
+    played.holds()
+    return list(played.world.jobs)
+
+
+def _hang(played: Machine) -> None:
+    played.world.hang(played.world.queues[0].name)

@@ -54,9 +54,12 @@ class Watched(RuleBasedStateMachine):
                     file.write("\n".join(self.world.log))
             self.world.close()
 
-    def _hire(self, spec: dict[str, Any], rare: bool, loop: bool = True) -> Worker:
+    def _hire(
+        self, spec: dict[str, Any], rare: bool, loop: bool = True, early: bool = False
+    ) -> Worker:
         world = self.world
         tasks = ["sync", *(["loop"] if loop else []), *(["rare"] if rare else [])]
+        tasks += ["early"] if early else []
         settings = Settings(url=world.url, lease_ms=LEASE_MS)
         names = tuple(queue.name for queue in world.queues)
         weights = {names[0]: spec.get("weight", 1)}

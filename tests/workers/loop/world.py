@@ -7,6 +7,7 @@ import logging
 import os
 import traceback
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from types import SimpleNamespace
@@ -40,6 +41,7 @@ from rqueue_workers.worker import (
     shutdown,
     standby_thread,
     subscription,
+    under_way,
 )
 from rqueue_workers.worker import worker as worker_module
 from rqueue_workers.worker.executors import base, event_loop, main_thread, threads
@@ -79,6 +81,8 @@ class World:
         self._clock_ms = -1
         self._patches = ExitStack()
         self.log: list[str] = []
+        self.ran: Counter[object] = Counter()
+        """How often the workers had a script run, by its SHA."""
         self.overtaken: list[str] = []
         self.not_alone: list[str] = []
 
@@ -90,7 +94,8 @@ class World:
         put = self._patches.enter_context
         for module in (
             attempt, base, demand, departure, dispatcher, hearing, isolation, main_thread, outage,
-            recycling, route, shutdown, standby_thread, subscription, server_clock, worker_module,
+            recycling, route, shutdown, standby_thread, subscription, under_way, server_clock,
+            worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
@@ -177,7 +182,7 @@ class World:
         registry = Registry()
         for name in actor.owner.tasks:
             play: Any = self._aplay if name == "loop" else self._play
-            task(name=name, registry=registry)(play)
+            task(name=name, registry=registry, ack="early" if name == "early" else "late")(play)
         plans = [plan_of(task, spec, held) for task in registry]
         return {plan.name: plan for plan in plans if plan.executor != ASYNC or spec.async_slots}
 
@@ -305,6 +310,8 @@ class World:
             before, consumer, deliveries = owner.alone
             if before in beside:
                 self.not_alone.append(f"{job.id} begins beside {before.id}, which crashed before")
+            elif before.queue != job.queue and before.queue in {*self.hung, *self.away}:
+                pass  # others are served while nobody can say it
             elif self._holds(before, consumer, deliveries):
                 self.not_alone.append(f"{job.id} begins before {before.id} is settled")
             else:

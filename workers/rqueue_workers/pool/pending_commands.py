@@ -11,17 +11,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from redis import exceptions as rx
-
-from rqueue.errors import QueueDamaged, RedisTimeout, RQueueError, ServerError
+from rqueue.errors import RedisTimeout, RQueueError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.commands import ScriptCall
-from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.forwarding import PendingForward, TargetAway
 from rqueue.protocol.server_clock import ServerClock
 from rqueue.transport.connection import Connection
 from rqueue.transport.knock import LOOK_S, SILENT_S, Knock
 from rqueue.transport.lease_renewer import RenewalPace
+from rqueue.transport.pending_exchange import PendingExchange, PendingPing
 
 log = logger("rqueue.pool")
 
@@ -43,23 +41,50 @@ class PendingCommand(Protocol):
         """Hear that the script refused: it will not be tried again."""
 
 
+class Probe:
+    """Whether Redis still answers: a server that hangs, or whose host has vanished, is to be
+    noticed before jobs come to the one that takes its place."""
+
+    queue = ""
+
+    def call(self) -> None:
+        """No script: the list sends it by itself."""
+
+    def answered(self, _reply: Any) -> bool:
+        """It does."""
+        return False
+
+    def refused(self, _error: RQueueError) -> None:
+        """It does."""
+
+
 class PendingCommands:
     """The list of what is to be done, and the one connection that it goes through.
 
     pace: how soon a server that is gone is tried again. answer_within: seconds until a call without
     an answer counts as lost; no longer than the pace of renewals allows. of: the queue that they
-    are for, where others are elsewhere. The supervisor calls `step` whenever `socket` is readable
-    or `wake_at` has come.
+    are for, where others are elsewhere. replaceable: another server may take the place of this one,
+    which is probed while there is nothing to be said. The supervisor calls `step` whenever `socket`
+    is readable or `wake_at` has come.
     """
 
     def __init__(
-        self, connection: Connection, pace: RenewalPace, answer_within: float, of: str = ""
+        self,
+        connection: Connection,
+        pace: RenewalPace,
+        answer_within: float,
+        of: str = "",
+        *,
+        replaceable: bool = False,
     ) -> None:
         self._connection = connection
         self._pace = pace
         self._answer_within = min(answer_within, pace.answer_within)
+        self._probe = Probe()
+        self._probe_every = pace.probe_every if replaceable else 0.0
+        self._heard_at = 0.0
         self._todo: deque[PendingCommand] = deque()
-        self._sent: tuple[PendingCommand, Exchange[Any]] | None = None
+        self._sent: tuple[PendingCommand, PendingExchange[Any] | PendingPing] | None = None
         self._sent_at = 0.0
         self._retry_at = 0.0
         self._knock: Knock | None = None
@@ -88,7 +113,8 @@ class PendingCommands:
     @property
     def idle(self) -> bool:
         """Whether everything is done."""
-        return self._sent is None and not self._todo
+        sent = () if self._sent is None else (self._sent[0],)
+        return all(pending is self._probe for pending in (*sent, *self._todo))
 
     def holds(self, kind: type[PendingCommand]) -> bool:
         """Whether one of this kind is still to be done, or its answer is on its way."""
@@ -109,8 +135,21 @@ class PendingCommands:
     def wake_at(self) -> float | None:
         """When `step` has something to do at the latest, by `time.monotonic()`."""
         if self._sent is not None:
-            return self._sent_at + self._answer_within
-        return self._look_at or self._retry_at if self._todo else None
+            return self._sent_at + self._patience
+        if self._todo:
+            return self._look_at or self._retry_at
+        return self._heard_at + self._probe_every if self._probes else None
+
+    @property
+    def _probes(self) -> bool:
+        """Whether a server to which nothing is said is to be probed."""
+        return bool(self._probe_every) and self._connection.connected
+
+    @property
+    def _patience(self) -> float:
+        """Seconds that what was sent last may stay without an answer."""
+        assert self._sent is not None
+        return self._probe_every if self._sent[0] is self._probe else self._answer_within
 
     def close(self) -> None:
         """Drop the connection. In a forked child too: the supervisor's own stays as it is."""
@@ -124,17 +163,20 @@ class PendingCommands:
         if self._sent is not None:
             if readable:
                 self._read(now)
-            elif now >= self._sent_at + self._answer_within:
+            elif now >= self._sent_at + (patience := self._patience):
                 self._connection.close()
-                self._lost(RedisTimeout(f"no answer in {self._answer_within:g} s"), now)
+                self._lost(RedisTimeout(f"no answer in {patience:g} s"), now)
+        if self.idle and self._probes and now >= self._heard_at + self._probe_every:
+            self.add(self._probe)
         away = self.gone or not self._connection.connected
         if self._todo and away and not self._answers(now):
             return
         while self._sent is None and self._todo and now >= self._retry_at:
             pending = self._todo.popleft()
-            call = pending.call()
-            if call is not None:
-                self._send(pending, Exchange(call, pending.queue), now)
+            if pending is self._probe:
+                self._send(pending, PendingPing(self._connection), now)
+            elif (call := pending.call()) is not None:
+                self._send(pending, PendingExchange(self._connection, call, pending.queue), now)
 
     def _answers(self, now: float) -> bool:
         """Whether a server that was gone, or that is to be connected to, is to be tried now. Of
@@ -154,10 +196,12 @@ class PendingCommands:
             self._note_gone(RedisTimeout(f"no answer in {SILENT_S:g} s"), now)
         return bool(answered)
 
-    def _send(self, pending: PendingCommand, exchange: Exchange[Any], now: float) -> None:
+    def _send(
+        self, pending: PendingCommand, exchange: PendingExchange[Any] | PendingPing, now: float
+    ) -> None:
         self._sent, self._sent_at = (pending, exchange), now
         try:
-            self._connection.send(exchange.command())
+            exchange.send()
         except ServerError as error:
             self._lost(error, now)
 
@@ -165,34 +209,20 @@ class PendingCommands:
         assert self._sent is not None
         pending, exchange = self._sent
         try:
-            reply = self._connection.read()
-        except rx.ResponseError as said:
-            error = self._connection.refused(exchange, said)
-            if error is None:
-                self._send(pending, exchange, now)
+            if not exchange.read():
+                self._sent_at = now
                 return
-            if isinstance(error, ServerError):
-                self._lost(error, now)
-                return
-            self._sent = None
-            self._found(now)
-            assert isinstance(error, RQueueError)
-            pending.refused(error)
-            return
         except ServerError as error:
             self._lost(error, now)
             return
-        if exchange.goes_on(reply):
-            self._send(pending, exchange, now)
+        except RQueueError as error:
+            self._sent = None
+            self._found(now)
+            pending.refused(error)
             return
         self._sent = None
         self._found(now)
-        try:
-            answer = exchange.answered(reply)
-        except QueueDamaged as error:
-            pending.refused(error)
-            return
-        if pending.answered(answer):
+        if pending.answered(exchange.answer):
             self.again(pending)
 
     def _lost(self, error: Exception, now: float) -> None:
@@ -221,6 +251,7 @@ class PendingCommands:
 
     def _found(self, now: float) -> None:
         self._pace.succeeded()
+        self._heard_at = now
         if self._gone_at is not None:
             log.warning("supervisor: %s is back after %.1f s", self._name, now - self._gone_at)
             self._gone_at = None

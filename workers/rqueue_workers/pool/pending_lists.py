@@ -15,6 +15,7 @@ from rqueue.protocol.server_clock import ServerClock
 from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.redis_client import is_cluster, open_client
 from rqueue.transport.routed_connection import connection_for
+from rqueue.transport.sentinel import sentinels_of
 from rqueue_workers.pool.pending_commands import PendingCommand, PendingCommands
 from rqueue_workers.spec import WorkerSpec
 
@@ -22,6 +23,10 @@ __all__ = ["PendingLists", "open_lists"]
 
 LOGIN_S = 2.0
 """Seconds that connecting may take: answers are never waited for, but a login is."""
+
+ANSWER_S = 2.0
+"""Seconds after which a server that has not answered counts as gone, where another one may take its
+place."""
 
 
 class PendingLists:
@@ -109,11 +114,16 @@ def open_lists(spec: WorkerSpec, found_again: Callable[[str], None]) -> PendingL
     brief = min(LOGIN_S, settings.connect_timeout)
     client = open_client(settings.url or "", socket_connect_timeout=brief)
 
+    replaceable = (
+        is_cluster(client) or sentinels_of(getattr(client, "connection_pool", None)) is not None
+    )
+
     def opened(queue: str, of: str) -> PendingCommands:
         keys = QueueKeys(queue, settings.namespace)
         connection = connection_for(client, keys, timeout=brief, slot_wait=0.0)
         pace = RenewalPace(settings.lease_ms)
-        return PendingCommands(connection, pace, settings.command_timeout, of)
+        limit = min(settings.command_timeout, ANSWER_S) if replaceable else settings.command_timeout
+        return PendingCommands(connection, pace, limit, of, replaceable=replaceable)
 
     if is_cluster(client):
         lists = {queue: opened(queue, queue) for queue in spec.queues}

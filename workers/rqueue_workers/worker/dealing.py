@@ -97,12 +97,7 @@ class Dealing:
             subscription.back.extend((id_, value) for id_, value, _ in taken)
 
     def _take_unstarted(self, subscription: Subscription) -> list[Unstarted]:
-        jobs = []
-        while subscription.todo:
-            try:
-                jobs.append(subscription.todo.popleft())
-            except IndexError:
-                break  # the main thread was faster
+        jobs = subscription.take_unstarted()
         for executor in self.executors.values():
             waiting = executor.take_unstarted()
             jobs += [

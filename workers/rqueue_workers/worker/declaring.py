@@ -15,6 +15,7 @@ from rqueue.model.schedule_info import ScheduleInfo
 from rqueue.model.signing import Signer
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.schedules import declare_none, declare_schedule, read_schedules
+from rqueue.protocol.course import Calls, run_course
 from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.job_packer import terms_of
 from rqueue.protocol.keys import QueueKeys
@@ -22,7 +23,7 @@ from rqueue.protocol.policies import PLAIN, schedules
 from rqueue.protocol.scheduling import stored
 from rqueue.tasks.task import Task
 
-__all__ = ["Declaration", "declaration_of", "declare"]
+__all__ = ["Declaration", "declaration_of", "declare", "declaring"]
 
 
 log = logger("rqueue.worker")
@@ -48,6 +49,31 @@ def declaration_of(task: Task[Any, Any]) -> Declaration | None:
     return Declaration(task.name, task.queue, task.timing, terms_of(request.options), job)
 
 
+def declaring(
+    keys: QueueKeys,
+    consumer: str,
+    term: str,
+    app: str,
+    declarations: Iterable[Declaration],
+    signer: Signer | None,
+) -> Calls[None]:
+    """Say to a queue what code declares for it, for as long as this consumer lives (A-46)."""
+    mine = [one for one in declarations if one.queue == keys.queue]
+    if not mine:
+        if schedules.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies:
+            yield declare_none(keys, consumer, term, app)
+        return
+    now = (yield read_schedules(keys)).now
+    for task, queue, timing, terms, job in mine:
+        info = ScheduleInfo(task, queue, task, timing, terms=terms, job=job)
+        said = stored(signer, info, timing, now, "active", anew=True)
+        hash = shortened(blake2b(info.body, digest_size=12).digest())
+        try:
+            yield declare_schedule(keys, consumer, term, app, task, hash, said)
+        except ConfigError as error:
+            log.error("queue %s takes no schedule of task %s: %s", queue, task, error)
+
+
 def declare(
     run: Callable[[ScriptCall[Any]], Any],
     keys: QueueKeys,
@@ -57,19 +83,5 @@ def declare(
     declarations: Iterable[Declaration],
     signer: Signer | None,
 ) -> None:
-    """Say to a queue what code declares for it, for as long as this consumer lives (A-46). Raises
-    the server errors."""
-    mine = [one for one in declarations if one.queue == keys.queue]
-    if not mine:
-        if schedules.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies:
-            run(declare_none(keys, consumer, term, app))
-        return
-    now = run(read_schedules(keys)).now
-    for task, queue, timing, terms, job in mine:
-        info = ScheduleInfo(task, queue, task, timing, terms=terms, job=job)
-        said = stored(signer, info, timing, now, "active", anew=True)
-        hash = shortened(blake2b(info.body, digest_size=12).digest())
-        try:
-            run(declare_schedule(keys, consumer, term, app, task, hash, said))
-        except ConfigError as error:
-            log.error("queue %s takes no schedule of task %s: %s", queue, task, error)
+    """`declaring`, in one go. Raises the server errors."""
+    run_course(declaring(keys, consumer, term, app, declarations, signer), run)

@@ -83,8 +83,10 @@ class Demand(Dealing):
 
     def wants(self, subscription: Subscription, now: float, blocked: bool = False) -> bool:
         """Whether there is something to tell or to ask for."""
+        if (under_way := subscription.route.under_way) is not None:
+            return under_way.stirs(now)
         if subscription.flight is not None:
-            return not subscription.route.apart or subscription.route.answered(now)
+            return True
         if subscription.damage.since:
             return now >= subscription.damage.retry_at
         if not subscription.term:
@@ -135,8 +137,8 @@ class Demand(Dealing):
             if subscription.route.away:
                 times.append(subscription.route.waiting)
                 continue
-            if subscription.flight is not None and subscription.route.apart:
-                times.append(subscription.route.due_at - now)
+            if (under_way := subscription.route.under_way) is not None:
+                times.append(under_way.look_at - now)
                 continue
             if subscription.damage.since:
                 times.append(subscription.damage.retry_at - now)

@@ -45,17 +45,17 @@ class Departure:
         self._announce()
         while True:
             self._news.rung = False
-            dispatcher.look_out()
             for subscription in self._dispatcher.subscriptions:
                 if (
                     subscription.term
-                    and (subscription.pending or subscription.flight)
+                    and (subscription.pending or subscription.flight or subscription.engaged)
                     and not subscription.route.waiting
                     and not subscription.damage.waiting
                 ):
                     dispatcher.step(subscription)
             pending = any(
-                one.pending and not one.damage.since for one in self._dispatcher.subscriptions
+                (one.pending and not one.damage.since) or one.engaged
+                for one in self._dispatcher.subscriptions
             )
             if not dispatcher.running and not pending:
                 break
@@ -132,7 +132,8 @@ class Departure:
         """Leave the queues: what still runs goes back uncounted, its outcome changes nothing."""
         unfinished = self._dispatcher.running + (1 if self._slot.job is not None else 0)
         lost = self._unreported()
-        for route in self._dispatcher.routes:
+        # first where nobody has to be waited for
+        for route in sorted(self._dispatcher.routes, key=lambda route: route.away):
             try:
                 self._leave(route)
             except RegistrationLost as error:

@@ -13,6 +13,7 @@ from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.model.job import Delivery
 from rqueue.model.job_order import came_back
+from rqueue.protocol.course import Calls, run_course
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import Attempts
@@ -20,11 +21,15 @@ from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.hearing import Hearing
 from rqueue_workers.worker.outcome import Ack
-from rqueue_workers.worker.route import BRIEF_S, Route
+from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.settle_calls import CHUNK
 from rqueue_workers.worker.subscription import Subscription, Unstarted
+from rqueue_workers.worker.under_way import ANSWER_S, BRIEF_S
 
 log = logger("rqueue.worker")
+
+OTHERS_S = 0.05
+"""Seconds that a worker which has joined one queue waits for others, before it begins to work."""
 
 
 class Dispatcher(Hearing):
@@ -75,12 +80,6 @@ class Dispatcher(Hearing):
                 return False
             return True
 
-    def look_out(self) -> None:
-        """See which routes that are away answer again: before they are tried."""
-        with self.lock:
-            for route in self.away:
-                route.look()
-
     def look_at_page(self) -> None:
         """The supervisor may have reason to doubt that anything is heard of a queue: its Redis was
         silent for long, or does not know this worker."""
@@ -93,16 +92,32 @@ class Dispatcher(Hearing):
                     continue
                 subscription.doubtful = True
                 subscription.route.listener.suspect()
-                if subscription.route not in self._flying:  # else that call will tell
-                    subscription.route.connection.suspect()
+                if subscription.route not in self._posted and not subscription.engaged:
+                    subscription.route.connection.suspect()  # else that call will tell
 
     def join(self) -> bool:
-        """Register in all queues that can be reached; whether there are any."""
-        self.look_out()
+        """Register in all queues that can be reached; whether one of their routes is there."""
         for route in self.routes:
             if not route.waiting:
-                self.guarded(route, self.enter, route)
-        return len(self.away) < len(self.routes)
+                self.guarded(route, self._enter, route)
+        until = monotonic() + ANSWER_S
+        while (under_way := [route for route in self.routes if route.under_way is not None]) and (
+            left := until - monotonic()
+        ) > 0:
+            self.await_replies(left)
+            for route in under_way:
+                self.guarded(route, route.go_on)
+            if any(subscription.term for subscription in self.subscriptions):
+                until = min(until, monotonic() + OTHERS_S)
+        return any(not route.away and route.under_way is None for route in self.routes)
+
+    def _enter(self, route: Route) -> None:
+        if route.apart:
+            (subscription,) = self.on(route)
+            if route.go_on():
+                route.begin(self.entering(route), subscription)
+        else:
+            run_course(self.entering(route), route.connection.run)
 
     def step(self, subscription: Subscription, job: Now | None = None) -> None:
         """Settle what ended in a subscription and pull. job: see `guarded`; the main thread is in
@@ -111,84 +126,109 @@ class Dispatcher(Hearing):
 
     def _step(self, subscription: Subscription, blocked: bool) -> None:
         route = subscription.route
-        if self._flying and not self._may_go_on(subscription, blocked):
-            return
-        if subscription.damage.since:
-            self._return_to(subscription)
-        elif not subscription.term:
-            self.enter(route)
-            self._ask_anew(subscription)
-            if not subscription.term:
-                return  # it is damaged
-        if subscription.doubtful:
-            self._recover(subscription, blocked)
-        elif subscription.passing and self._passed_on(subscription):
-            pass  # the others first
-        elif route.apart and not self._takes_long(subscription):
-            self._send(subscription, blocked)
-            if not route.connection.answered(BRIEF_S):
+        if route.apart:
+            if not self._may_go_on(subscription, blocked):
                 return
-            self.land(route)
+            if not route.begin(self._stepping(subscription, blocked), subscription):
+                return
         else:
-            self._take_in(
-                subscription, subscription.settle(self.window(subscription, blocked)), blocked
-            )
-        if route.outage.since:
-            self.back(route)
-        if subscription.damage.since:
-            subscription.damage.over(subscription.queue)
+            if self._posted:
+                self.land(route)
+            if (  # as `_takes_long`, which would be a call more on the way of every job
+                subscription.damage.since
+                or not subscription.term
+                or subscription.doubtful
+                or subscription.passing
+                or route.outage.since
+            ):
+                run_course(self._stepping(subscription, blocked), subscription.run)
+            else:
+                jobs = subscription.settle(self.window(subscription, blocked))
+                if not self._take_in(subscription, jobs):
+                    run_course(self._recalling(subscription, blocked), subscription.run)
         self.poll()  # last: a client may wait for an outcome that was settled
 
     def _may_go_on(self, subscription: Subscription, blocked: bool) -> bool:
-        """Read the reply that is under way on a subscription's route. Whether something may be said
-        to its queue then: not before that reply is there, nor where it leaves nothing to say."""
+        """Read the replies that are there to what is under way on a subscription's route. Whether
+        something may be said to its queue then: not before all is done, nor where it leaves nothing
+        to say."""
         engaged = subscription.engaged
         if not self.landed(subscription.route):
             return False
         return not engaged or self.wants(subscription, monotonic(), blocked)
 
-    def _takes_long(self, subscription: Subscription) -> bool:
-        """Whether what is to be said takes more than one call, or more than its reply has to be
-        known before anything else is done."""
-        return bool(
-            subscription.doubtful
-            or subscription.passing
-            or subscription.settle_first
-            or subscription.follow_ups.jobs
-            or subscription.stops.news
-            or subscription.pending > CHUNK
-            or subscription.damage.since
-            or subscription.route.outage.since
-            or self.closing
-        )
+    def _stepping(self, subscription: Subscription, blocked: bool) -> Calls[None]:
+        """One step of a subscription, call by call."""
+        route = subscription.route
+        if subscription.damage.since:
+            yield from self._returning_to(subscription)
+        elif not subscription.term:
+            yield from self.entering(route)
+            if not subscription.term:
+                return  # it is damaged
+        if subscription.doubtful:
+            # tell what ended, then ask what is held (H-18)
+            yield from subscription.settling(None)
+            yield from self._recalling(subscription, blocked)
+        elif subscription.passing and (yield from self._passing_on(subscription)):
+            pass  # the others first
+        else:
+            jobs = yield from subscription.settling(self.window(subscription, blocked))
+            if not self._take_in(subscription, jobs):
+                yield from self._recalling(subscription, blocked)
+        if route.outage.since:
+            self.back(route)
+        if subscription.damage.since:
+            subscription.damage.over(subscription.queue)
+        yield from self._finishing(subscription)
 
-    def _send(self, subscription: Subscription, blocked: bool) -> None:
-        subscription.send(self.window(subscription, blocked))
-        self._flying[subscription.route] = subscription
-        subscription.route.begun()
+    def _finishing(self, subscription: Subscription) -> Calls[None]:
+        """What is left to do when all has been said."""
+        if subscription.aside and not subscription.doubtful:
+            self._take_in(subscription, [])
+        while subscription.stops.late:
+            self._revoke(subscription, *subscription.stops.late.pop())
+        yield from subscription.forwarding()
 
-    def _return_to(self, subscription: Subscription) -> None:
+    def _returning_to(self, subscription: Subscription) -> Calls[None]:
         """Ask a queue again that was damaged."""
         if not subscription.term:
-            self.enter_late(subscription)
+            yield from self.entering_late(subscription)
         elif self._label(subscription) not in self._by_name:
             self.listen(subscription)
-        else:
-            return
-        self._ask_anew(subscription)
+
+    def _passing_on(self, subscription: Subscription) -> Calls[bool]:
+        yield from subscription.passing_on()
+        return subscription.state == "interested"
 
     def ack_early(self, subscription: Subscription, row: Ack) -> bool:
-        """Ack the main thread's next job before it begins (Q-24); False where it must not begin."""
+        """Ack the main thread's next job before it begins (Q-24). False where it must not begin; or
+        not yet, since other queues are seen to while the answer is on its way: it comes again."""
+        if row[0] in subscription.acked:
+            subscription.acked.discard(row[0])
+            return True
         answers: list[bool] = []
         subscription.ack_early(row, answers.append)
         self.guarded(subscription.route, self._report, subscription)
         with self.lock:
+            if not answers and subscription.engaged:
+                subscription.ack_meanwhile(row)
+                return False
             subscription.withdraw(row)
         return answers == [True]
 
     def _report(self, subscription: Subscription) -> None:
-        self.land(subscription.route)
-        subscription.settle(None)
+        route = subscription.route
+        if route.apart:
+            if route.go_on():
+                route.begin(self._reporting(subscription), subscription)
+        else:
+            self.land(route)
+            subscription.settle(None)
+
+    def _reporting(self, subscription: Subscription) -> Calls[None]:
+        yield from subscription.settling(None)
+        yield from self._finishing(subscription)
 
     def post(self, subscription: Subscription) -> None:
         """`step` for a subscription that has more to run: its jobs run meanwhile, and the reply is
@@ -196,13 +236,29 @@ class Dispatcher(Hearing):
         self.guarded(subscription.route, self._post, subscription)
 
     def _post(self, subscription: Subscription) -> None:
-        if not self.landed(subscription.route):
-            return
-        if self._takes_long(subscription):
+        if subscription.route.apart or self._takes_long(subscription):
             self._step(subscription, False)
             return
-        self._send(subscription, False)
+        self.land(subscription.route)
+        subscription.send(self.window(subscription, False))
+        self._posted[subscription.route] = subscription
         self.poll()
+
+    def _takes_long(self, subscription: Subscription) -> bool:
+        """Whether what is to be said takes more than one call, or more than its reply has to be
+        known before anything else is done."""
+        return bool(
+            subscription.damage.since
+            or not subscription.term
+            or subscription.doubtful
+            or subscription.passing
+            or subscription.route.outage.since
+            or subscription.settle_first
+            or subscription.follow_ups.jobs
+            or subscription.stops.news
+            or subscription.pending > CHUNK
+            or self.closing
+        )
 
     def clear(self, subscription: Subscription) -> None:
         """The main thread is in a long job: its other jobs are to go back. Raises the server
@@ -215,28 +271,24 @@ class Dispatcher(Hearing):
             subscription.hold(monotonic())
 
     def landed(self, route: Route) -> bool:
-        """Read the reply that is under way there, if one is. False where it is not there yet and
-        others need not wait for it. Raises the server errors."""
-        if route.apart and route in self._flying:
-            if not route.answered(monotonic()):
-                return False
-            if not route.connection.answered():
-                raise route.connection.overdue()
-        self.land(route)
-        return True
+        """Read the replies that are there to what is under way on a route. Whether nothing is any
+        more; a single server is waited for. Raises the server errors."""
+        if not route.apart:
+            self.land(route)
+            return True
+        under_way = route.under_way
+        return under_way is None or (under_way.stirs(monotonic()) and route.go_on(BRIEF_S))
 
     def land(self, route: Route) -> None:
-        """Wait for the reply that is under way there, if one is, and read it. Raises the server
-        errors."""
-        subscription = self._flying.pop(route, None)
+        """Wait for what is under way on a route, if something is. Raises the server errors."""
+        while not route.go_on(ANSWER_S):
+            pass
+        subscription = self._posted.pop(route, None)
         if subscription is not None:
-            self._take_in(subscription, subscription.receive(), False)
+            if not self._take_in(subscription, subscription.receive()):
+                run_course(self._recalling(subscription, False), subscription.run)
             while subscription.stops.late:
                 self._revoke(subscription, *subscription.stops.late.pop())
-
-    def _passed_on(self, subscription: Subscription) -> bool:
-        subscription.pass_on()
-        return subscription.state == "interested"
 
     def isolate(self, job: Now | None = None) -> bool:
         """See to the job that is to run alone; whether anything changed. job: see `guarded`."""
@@ -251,50 +303,48 @@ class Dispatcher(Hearing):
 
     # -- in their order ----------------------------------------------------------------------------
 
-    def _take_in(self, subscription: Subscription, jobs: list[bytes], blocked: bool) -> None:
+    def _take_in(self, subscription: Subscription, jobs: list[bytes]) -> bool:
         """Put the jobs of a reply where they will run: behind those that were delivered before
-        them, also where these are not read yet, before those that were delivered after them
-        (X-25)."""
+        them, also where these are not read yet, before those that were delivered after them (X-25).
+        False where one of the former is not heard of: then what is held is to be asked for."""
         if not jobs and not subscription.aside:
-            return
+            return True
         if jobs and subscription.overtakes:
             subscription.held_up = True
             try:
                 for wake in self._listen(subscription.route):
                     self.hear(wake)
-                if subscription.overtakes:
-                    subscription.ask()
-                    subscription.disown(jobs[::2])
-                    self._recall(subscription, blocked)
-                    return
             except ServerError:
                 subscription.disown(jobs[::2])
                 raise
             finally:
                 subscription.held_up = False
+            if subscription.overtakes:
+                subscription.ask()
+                subscription.disown(jobs[::2])
+                return False
         mixed = bool(subscription.aside)
         jobs = subscription.merge(jobs)
         if not jobs:
-            return
+            return True
         if mixed or (subscription.todo and came_back(Delivery(jobs[0], jobs[1]))):
             taken = self._take_unstarted(subscription)
             taken += [(jobs[i], jobs[i + 1], subscription.now) for i in range(0, len(jobs), 2)]
             self._deal_in_order(subscription, taken)
         else:
             self.deal(subscription, jobs, subscription.now)
+        return True
 
-    def _recover(self, subscription: Subscription, blocked: bool) -> None:
-        """Tell what ended, then ask what is held (H-18)."""
-        subscription.settle(None)
-        self._recall(subscription, blocked)
-
-    def _recall(self, subscription: Subscription, blocked: bool) -> None:
+    def _recalling(self, subscription: Subscription, blocked: bool) -> Calls[None]:
         """Ask what is held; what has not begun is begun in the queue's order."""
         subscription.disown(subscription.aside[::2])
         # not by a look at what waits and runs: jobs move between them meanwhile
         known = set(subscription.unsettled)
         released = subscription.released
-        flat = subscription.recall(self.window(subscription, blocked))
+        losses = self._losses
+        flat = yield from subscription.recalling(self.window(subscription, blocked))
+        if losses != self._losses:
+            subscription.doubtful = True  # another one was lost: this answer may be older
         named = set(flat[::2])
         waiting = [(flat[i], flat[i + 1], subscription.now) for i in range(0, len(flat), 2)]
         waiting = [job for job in waiting if job[0] not in known]

@@ -1,13 +1,12 @@
-"""A settle call on its way, and what it tells."""
+"""A call that settles, on its way, and what it tells."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rqueue.model.parents import has_dependants
 from rqueue.protocol import commands
-from rqueue.protocol.commands.settle import Pulled
 from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
 
 Held = tuple[bytes, bytes]
@@ -15,9 +14,9 @@ Held = tuple[bytes, bytes]
 
 
 class Flight(NamedTuple):
-    """A settle call and what it tells, until its reply is there."""
+    """A call that settles and what it tells, until its reply is there."""
 
-    call: commands.ScriptCall[Pulled]
+    call: commands.ScriptCall[Any]
     window: int | None
     acks: list[Ack]
     dones: list[Done]

@@ -39,24 +39,19 @@ class Hearing(Membership):
     ) -> None:
         super().__init__(spec, subscriptions, executors, attempts, routes, slot, page)
         self.lock = Lock()
-        self._flying: dict[Route, Subscription] = {}
-        """By route, whose settle call is under way: its reply is read before any other call."""
+        self._posted: dict[Route, Subscription] = {}
+        """By route, whose settle call was sent: its reply is read before any other call."""
         self._poll_at = 0.0
 
     def gone(self, route: Route, error: ServerError) -> None:
-        """As `Membership.gone`. Where a call is under way there that is not waited for, it is given
-        up: it may have been done all the same. Where one had no answer in time, who listens
-        there may never hear anything: a connection to a host that has vanished does not end."""
-        if route.apart and (subscription := self._flying.pop(route, None)) is not None:
-            subscription.abandon()
-            route.connection.close()
+        """As `Membership.gone`. Where a call had no answer in time, who listens there may never
+        hear anything: a connection to a host that has vanished does not end."""
         if isinstance(error, RedisTimeout):
             route.listener.suspect()
         super().gone(route, error)
 
     def land(self, route: Route) -> None:
-        """Wait for the reply that is under way on a route, if one is, and read it. Raises the
-        server errors."""
+        """Wait for what is under way on a route, if something is. Raises the server errors."""
         raise NotImplementedError
 
     def poll(self) -> None:
@@ -66,9 +61,17 @@ class Hearing(Membership):
             return
         self._poll_at = now + POLL_S
         for route in self.routes:
-            if route.heard and not (route in self.away and route.waiting):
+            if not route.heard or route in self.away:
+                continue
+            if route.under_way is None or self._hears(route):
                 for wake in self._heard(route):
                     self.hear(wake)
+
+    def _hears(self, route: Route) -> bool:
+        """Whether to listen where calls are under way: only while the reply to one that settles is
+        awaited, since what is heard while it is asked what is held has no place in what that says;
+        and not where that takes a connection, which the node may leave unanswered too."""
+        return route.listening.connected and any(one.flight for one in self.on(route))
 
     def _heard(
         self, route: Route, timeout: float | None = 0, interrupt: int | None = None
@@ -105,7 +108,6 @@ class Hearing(Membership):
                 subscription.check_wake()
             except QueueDamaged:
                 self.unlisten(subscription)
-                self._ask_anew(subscription)
                 raise
 
     def hear(self, wake: Wake) -> None:
@@ -132,16 +134,16 @@ class Hearing(Membership):
         else:
             subscription.notified()
 
-    def _ask_anew(self, but: Subscription) -> None:
-        """What is listened to has changed: a wake-up of another one may be lost just then."""
-        for subscription in self.on(but.route):
-            if subscription is not but and subscription.term:
-                subscription.doubtful = True
-
     def wait(self, timeout: float | None, interrupt: int) -> bool:
         """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""
-        routes = [route for route in self.routes if route.heard and route not in self.away]
-        calls = [route.connection.socket for route in self._flying if route.apart]
+        routes = [
+            route
+            for route in self.routes
+            if route.heard
+            and route not in self.away
+            and (route.under_way is None or self._hears(route))
+        ]
+        calls = self._awaited()
         if not routes:  # all queues are damaged, or those that are not cannot be reached
             select.select([interrupt, *calls], (), (), timeout)
             return False
@@ -154,6 +156,19 @@ class Hearing(Membership):
                 for wake in wakes:
                     self.hear(wake)
         return bool(wakes)
+
+    def _awaited(self) -> list[Any]:
+        """What becomes readable when there is a reply to calls that are under way."""
+        ways = [route.under_way for route in self.routes if route.under_way is not None]
+        return [way.socket for way in ways if way.socket is not None]
+
+    def await_replies(self, seconds: float) -> None:
+        """Wait for a reply to calls that are under way, at most so long."""
+        ways = [route.under_way for route in self.routes if route.under_way is not None]
+        now = monotonic()
+        if ways and not any(way.stirs(now) for way in ways):
+            left = min(seconds, *(way.look_at - now for way in ways))
+            select.select(self._awaited(), (), (), max(0.0, left))
 
     def _heard_first(
         self, routes: Sequence[Route], timeout: float | None, interrupt: int, calls: Sequence[Any]

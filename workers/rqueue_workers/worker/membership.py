@@ -8,15 +8,16 @@ from collections.abc import Sequence
 
 from rqueue.errors import QueueDamaged, RegistrationLost, ScriptError, ServerError
 from rqueue.logs import logger
+from rqueue.protocol.course import Calls
 from rqueue.tasks.worker_connection import worker_connection
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.demand import Demand
+from rqueue_workers.worker.ended_jobs import warn_late
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.route import Route
-from rqueue_workers.worker.settle_calls import warn_late
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import ASYNC, task_limits
 
@@ -46,6 +47,8 @@ class Membership(Demand):
         """Those on which Redis is gone."""
         self._by_name: dict[str, Subscription] = {}
         self._page = page
+        self._losses = 0
+        """Registrations that were lost."""
 
     # -- Redis goes and comes back -----------------------------------------------------------------
 
@@ -75,55 +78,46 @@ class Membership(Demand):
 
     # -- joining -----------------------------------------------------------------------------------
 
-    def enter(self, route: Route) -> None:
-        """Register in the queues of a route, where that is not done. Raises the server errors."""
+    def entering(self, route: Route) -> Calls[None]:
+        """Register in the queues of a route, where that is not done."""
         new = [subscription for subscription in self.on(route) if not subscription.term]
-        self._register(route)
-        for subscription in new:
-            try:
-                if subscription.term:
-                    subscription.prepare(list(self._attempts.plans))
-            except QueueDamaged as error:
-                self.leave_alone(error)
+        for steps in (self._joining, self._preparing):
+            for subscription in new:
+                try:
+                    yield from steps(subscription)
+                except QueueDamaged as error:
+                    self.leave_alone(error)
         self.back(route)
 
-    def enter_late(self, subscription: Subscription) -> None:
+    def entering_late(self, subscription: Subscription) -> Calls[None]:
         """Register in a queue that was damaged when the others were joined."""
-        self._join(subscription)
-        subscription.prepare(list(self._attempts.plans))
+        yield from self._joining(subscription)
+        yield from self._preparing(subscription)
+
+    def _preparing(self, subscription: Subscription) -> Calls[None]:
+        if subscription.term:
+            yield from subscription.preparing(list(self._attempts.plans))
 
     def rejoin(self, error: RegistrationLost) -> None:
-        """The registration in one queue was lost, because the lease ended: that queue is joined
-        anew. The others are asked whether they know this worker still, since what let one lease end
-        may have let them all."""
+        """The registration in one queue was lost, because the lease ended. The others are asked
+        whether they know this worker still, since what let one lease end may have let them all. The
+        queue is joined anew by the next step of its subscription, when they have been: else those
+        that lose it together would be asked once for each of them."""
         (lost,) = [one for one in self.subscriptions if one.queue == error.queue]
         worker_connection.loses()
+        self._losses += 1
         self._drop(lost)
         for other in self.subscriptions:
             if other is not lost and other.term:
                 other.doubtful = True
-        try:
-            self._join(lost)
-        except QueueDamaged as damaged:
-            self.leave_alone(damaged)
-        except ServerError as failure:
-            self.gone(lost.route, failure)
         if not self.away:
             worker_connection.works()
 
-    def _register(self, route: Route) -> None:
-        for subscription in self.on(route):
-            if not subscription.term:
-                try:
-                    self._join(subscription)
-                except QueueDamaged as error:
-                    self.leave_alone(error)
-
-    def _join(self, subscription: Subscription) -> None:
-        """Register in a queue. Raises QueueDamaged and the server errors."""
+    def _joining(self, subscription: Subscription) -> Calls[None]:
+        """Register in a queue."""
         for tries in range(5):
             try:
-                self._register_in(subscription)
+                yield from self._registering_in(subscription)
                 return
             except RegistrationLost:
                 if tries == 4:
@@ -134,12 +128,12 @@ class Membership(Demand):
             # of an earlier try whose reply was lost, and whose lease has ended meanwhile
             self._drop(subscription)
 
-    def _register_in(self, subscription: Subscription) -> None:
+    def _registering_in(self, subscription: Subscription) -> Calls[None]:
         spec = self.spec
         worker = self._attempts.worker
         # without async tasks their slots run nothing
         slots = max(1, spec.threads) + (spec.async_slots if ASYNC in self.executors else 0)
-        subscription.register(
+        yield from subscription.registering(
             consumer_of(worker, self._page.rejoins(subscription.index)),
             priority=spec.priority_in(subscription.queue, worker),
             lease_ms=spec.settings.lease_ms,
@@ -151,7 +145,7 @@ class Membership(Demand):
         self.listen(subscription)
         plans = self._attempts.plans.values()
         declared = [plan.declares for plan in plans if plan.declares is not None]
-        subscription.declare(declared, ",".join(spec.app), spec.settings.signer)
+        yield from subscription.declaring(declared, ",".join(spec.app), spec.settings.signer)
 
     def _drop(self, subscription: Subscription) -> None:
         """A registration is lost: what waits here is others' now, and so is what runs. The next one
@@ -176,14 +170,23 @@ class Membership(Demand):
         label = self._label(subscription)
         self._by_name[label] = subscription
         subscription.route.heard.add(label)
-        subscription.route.listener.add(label, subscription.keys.wake(subscription.name))
+        if subscription.route.listener.add(label, subscription.keys.wake(subscription.name)):
+            self._ask_anew(subscription)
 
     def unlisten(self, subscription: Subscription) -> None:
         """Hear no more of it."""
         label = self._label(subscription)
         self._by_name.pop(label, None)
         subscription.route.heard.discard(label)
-        subscription.route.listener.remove(subscription.keys.wake(subscription.name))
+        if subscription.route.listener.remove(subscription.keys.wake(subscription.name)):
+            self._ask_anew(subscription)
+
+    def _ask_anew(self, but: Subscription) -> None:
+        """What is listened to has changed while it was waited for: a wake-up of another one may be
+        lost."""
+        for subscription in self.on(but.route):
+            if subscription is not but and subscription.term:
+                subscription.doubtful = True
 
     @staticmethod
     def _label(subscription: Subscription) -> str:

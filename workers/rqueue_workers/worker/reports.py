@@ -16,6 +16,7 @@ from rqueue.model.progress import Report, packed
 from rqueue.protocol import commands
 from rqueue.protocol.commands.reports import LINES_MOST, OVER_MOST, REPORTS_MOST, JobReport
 from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.protocol.course import Calls, run_course
 from rqueue_workers.worker.reporter import Reporter
 
 
@@ -131,18 +132,22 @@ class Reports:
         with self._reporter.sending:
             held = self._consumer.unsettled
             fresh = [one for key, one in list(self.open.items()) if one.fresh and key in held]
-            self._send(run, [one for one in fresh if not one.over])
+            of = {"queue": self._consumer.keys.queue, "consumer": self._consumer.name}
+            run_course(
+                self._sending([one for one in fresh if not one.over]),
+                lambda call: run(call, **of),
+            )
 
-    def ending(self, ended: Iterable[bytes], failed: Iterable[bytes], run: Any) -> None:
+    def ending(self, ended: Iterable[bytes], failed: Iterable[bytes]) -> Calls[None]:
         """These attempts are about to be settled: nothing more is sent of them, but their lines,
-        and how far those came that failed. Raises the tree of `rqueue.errors`."""
+        and how far those came that failed."""
         reports = [one for id_ in ended if (one := self.open.get(id_))]
         for one in reports:
             one.over = True
         failures = {self.open.get(id_) for id_ in failed}
         with self._reporter.sending:  # what was being sent has arrived
             last = [one for one in reports if one.logged or (one.fresh and one in failures)]
-            self._send(run, last)
+            yield from self._sending(last)
 
     def settled(self, ids: Iterable[bytes]) -> None:
         """These attempts are settled, or their jobs were cancelled."""
@@ -170,9 +175,8 @@ class Reports:
         self.open.clear()
         self._over.clear()
 
-    def _send(self, run: Callable[..., Any], fresh: list[AttemptReport]) -> None:
+    def _sending(self, fresh: list[AttemptReport]) -> Calls[None]:
         consumer = self._consumer
-        queue = consumer.keys.queue
         while fresh or self._over:
             over = [self._over.popleft() for _ in range(min(OVER_MOST, len(self._over)))]
             said: list[JobReport] = []
@@ -185,7 +189,7 @@ class Reports:
             part, fresh = fresh[: len(said)], fresh[len(said) :]
             call = commands.report(consumer.keys, consumer.name, consumer.term, said, over)
             try:
-                run(call, queue=queue, consumer=consumer.name)
+                yield call
             except RegistrationLost:
                 return  # who settles hears of it too
             except BaseException:

@@ -12,25 +12,21 @@ from time import monotonic
 import redis
 
 from rqueue.errors import ServerError
+from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.protocol.course import Calls
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
-from rqueue.transport.knock import LOOK_S, Knock
+from rqueue.transport.knock import LOOK_S
 from rqueue.transport.redis_client import is_cluster
 from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.wake_listener import WakeListener
 from rqueue_workers.worker.outage import Outage
 from rqueue_workers.worker.reporter import Reporter
 from rqueue_workers.worker.target_calls import TargetCalls
+from rqueue_workers.worker.under_way import ANSWER_S, BRIEF_S, UnderWay
 
-__all__ = ["ANSWER_S", "Route", "open_routes"]
-
-ANSWER_S = 2.0
-"""Seconds after which a node of a cluster that has not answered counts as gone."""
-
-BRIEF_S = 0.002
-"""Seconds that an answer of such a node is waited for, before other queues are seen to meanwhile:
-nearly all come sooner."""
+__all__ = ["Route", "open_routes"]
 
 
 class Route:
@@ -41,49 +37,45 @@ class Route:
     def __init__(self, connection: Connection, listening: Connection, of: str = "") -> None:
         self.apart = bool(of)
         """Whether others have routes of their own."""
-        self.due_at = 0.0
-        """When the call that is under way counts as lost, by monotonic time."""
         self.connection = connection
         self.listening = listening
         self.listener = WakeListener(listening)
         self.reporter = Reporter(connection)
-        self.targets = TargetCalls(connection)
-        """Calls to the queues that jobs are sent on to, where these may be elsewhere."""
         self.outage = Outage(of)
         self.heard: set[str] = set()
         """Labels of the consumers whose wake-ups are listened to."""
-        self._knock: Knock | None = None
-        self._knocks = self.apart
-        """Whether to know that it answers before it is tried again: others are served meanwhile."""
+        self.under_way: UnderWay | None = None
+        """Calls whose replies are not waited for, since others have routes of their own: nothing
+        else is said on this one before they are done."""
+        self._targets = TargetCalls(connection)
 
-    def begun(self) -> None:
-        """A call is under way, whose reply is not waited for."""
-        self.due_at = monotonic() + ANSWER_S
+    def begin(self, calls: Calls[None], consumer: ConsumerState) -> bool:
+        """Make these calls; what is not answered at once is `under_way`. Whether all is done.
+        Raises what the calls come to."""
+        self.under_way = UnderWay(calls, consumer, self._targets)
+        return self.go_on(BRIEF_S)
 
-    def answered(self, now: float) -> bool:
-        """Whether something is to be done about the call under way: its reply is there, or should
-        be."""
-        return now >= self.due_at or self.connection.answered()
+    def go_on(self, within: float = 0.0) -> bool:
+        """Go on with what is under way, if something is, waiting at most so many seconds; whether
+        nothing is any more. Raises what the calls come to."""
+        if self.under_way is None:
+            return True
+        try:
+            over = self.under_way.go_on(within)
+        except BaseException:
+            self.under_way = None
+            raise
+        if over:
+            self.under_way = None
+        return over
 
     def gone(self, error: ServerError) -> None:
-        """A call has failed. Raises what waiting does not mend."""
-        self._knocks = self.apart
+        """A call has failed: what is under way is given up, it may have been done all the same.
+        Raises what waiting does not mend."""
+        if (under_way := self.under_way) is not None:
+            self.under_way = None
+            under_way.abandon(error)
         self.outage.note(error)
-
-    def look(self) -> None:
-        """Where Redis is gone and it is time to try again: see whether it answers, without waiting
-        for it."""
-        if not self._knocks or not self.outage.since or self.outage.waiting:
-            return
-        try:
-            self._knock = self._knock or self.connection.knock()
-        except ServerError as error:  # no node says who has the queue
-            self.gone(error)
-            return
-        answered = self._knock is None or self._knock.answered()
-        if answered is not None:
-            self._knock = None
-            self._knocks = not answered
 
     @property
     def away(self) -> bool:
@@ -92,16 +84,15 @@ class Route:
 
     @property
     def waiting(self) -> float:
-        """Seconds until the next try; 0.0 = now, or it is not away."""
-        if not self._knocks or not self.outage.since:
+        """Seconds until the next try, or the next look at one; 0.0 = now, or it is not away."""
+        if self.under_way is None or not self.outage.since:
             return self.outage.waiting
-        return self.outage.waiting or LOOK_S
+        now = monotonic()
+        return 0.0 if self.under_way.stirs(now) else min(LOOK_S, self.under_way.look_at - now)
 
     def close(self) -> None:
         """Close its connections."""
-        if self._knock is not None:
-            self._knock.close()
-        self.targets.close()
+        self._targets.close()
         self.reporter.close()
         self.listener.close()
         self.connection.close()

@@ -96,8 +96,6 @@ class StandbyThread(threading.Thread):
         self._news.rung = False
         self._slot.strike()
         dispatcher.look_at_page()
-        if dispatcher.away:
-            dispatcher.look_out()
         for subscription in dispatcher.subscriptions:
             route = subscription.route
             if route.waiting or subscription.damage.waiting:
@@ -109,6 +107,7 @@ class StandbyThread(threading.Thread):
                 subscription.pending
                 or subscription.doubtful
                 or subscription.flight is not None
+                or subscription.engaged
                 or dispatcher.wants(subscription, monotonic(), blocked=True)
             ):
                 dispatcher.step(subscription, job)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from rqueue.protocol import commands
+from rqueue.protocol.course import Calls
 from rqueue.protocol.keys import QueueKeys
 
 Stage = Literal["delivered", "ended"]
@@ -41,11 +41,11 @@ class Stops:
         if self.wanted.pop(id, ""):
             self.ended(id)
 
-    def tell(self, keys: QueueKeys, consumer: str, run: Callable[..., Any]) -> None:
-        """Report it to Redis; what fails is reported the next time. Raises the server errors."""
+    def telling(self, keys: QueueKeys, consumer: str) -> Calls[None]:
+        """Report it to Redis; what fails is reported the next time."""
         while self.news:
             id_, stage = self.news[0]
-            run(commands.note_stop(keys, consumer, stage, [id_.decode()]), queue=keys.queue)
+            yield commands.note_stop(keys, consumer, stage, [id_.decode()])
             self.news.popleft()
 
     def clear(self) -> None:

@@ -16,6 +16,7 @@ from rqueue.model.selector import selector
 from rqueue.model.signing import Signer
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Retried, Window
+from rqueue.protocol.course import Calls
 from rqueue.protocol.error_mapping import damaged
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
@@ -23,8 +24,8 @@ from rqueue.settings import Settings
 from rqueue.transport.connection import Connection
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.damage import Damage
-from rqueue_workers.worker.declaring import Declaration, declare
-from rqueue_workers.worker.outcome import Unfinished
+from rqueue_workers.worker.declaring import Declaration, declaring
+from rqueue_workers.worker.outcome import Ack, Unfinished
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.reporter import Reporter
 from rqueue_workers.worker.route import Route
@@ -63,6 +64,8 @@ class Subscription(SettleCalls):
         self.todo: deque[Unstarted] = deque()
         self.prefetch = PrefetchWindow(1, prefetch)
         """Of the main thread's executor."""
+        self.acked: set[bytes] = set()
+        """Jobs in `todo` that were acked before they begin: they go back no more."""
         self.held_up = False
         """A reply is being read, and may have to stand behind what is heard now."""
         self.executors: set[int] = set()
@@ -85,26 +88,28 @@ class Subscription(SettleCalls):
         return bool(self.damage.since or self.route.outage.since)
 
     def barred(self, sure: float) -> bool:
-        """Whether nothing here may begin: Redis is gone, and has been for more seconds than the
-        lease is sure to last, or what ended last has to be settled first."""
+        """Whether nothing here may begin: what ended last has to be settled first, which is not
+        done, or Redis is gone, and has been for more seconds than the lease is sure to last."""
         since = self.route.outage.since
-        return bool(since) and (self.settle_first or monotonic() - since >= sure)
+        if self.settle_first and (since or self.engaged):
+            return True
+        return bool(since) and monotonic() - since >= sure
 
     @property
     def engaged(self) -> bool:
-        """Whether a call is under way whose reply is not waited for: nothing else is said to the
-        queue before it is there."""
-        return self.flight is not None and self.route.apart
+        """Whether calls are under way whose replies are not waited for: nothing else is said to the
+        queue before they are there."""
+        return self.route.under_way is not None
 
     @property
     def owes(self) -> bool:
         """Whether there is something to be reported, or to be asked for, before what is held here
         is known."""
-        return bool(self.pending or self.flight is not None or self.doubtful)
+        return bool(self.pending or self.flight is not None or self.doubtful or self.engaged)
 
     # -- life --------------------------------------------------------------------------------------
 
-    def register(
+    def registering(
         self,
         name: str,
         *,
@@ -114,8 +119,8 @@ class Subscription(SettleCalls):
         jobs: int,
         limits: Mapping[str, tuple[int, int]] | None = None,
         select: str = "",
-    ) -> None:
-        """Join the queue under a name nobody had. Raises the server errors."""
+    ) -> Calls[None]:
+        """Join the queue under a name nobody had."""
         self.name = name
         call = self.register_call(
             Window(jobs, self._bytes_window),
@@ -126,42 +131,33 @@ class Subscription(SettleCalls):
             select=selector(select) if select else None,
         )
         try:
-            reply = self._connection.run(call, queue=self.queue, consumer=name)
+            reply = yield call
         except ConsumerRefused:
-            if not self._makes_way(lease_ms):
+            if not (yield from self.making_way(lease_ms)):
                 raise
-            reply = self._connection.run(call, queue=self.queue, consumer=name)
+            reply = yield call
         if not self.registered(reply):
             log.error(
                 "queue %s: Redis has lost its data, with the jobs that waited or were held then",
                 self.queue,
             )
 
-    def _makes_way(self, lease_ms: int) -> bool:
-        """Whether a consumer whose lease has ended leaves now: it may be that no other pool looks
-        after this queue (Q-18, A-36)."""
-        left, more = 0, True
-        while more:
-            call = commands.renew(self.keys, lease_ms, [])
-            renewed = self._connection.run(call, queue=self.queue)
-            left, more = left + renewed.reclaimed, renewed.more
-        return left > 0
-
-    def prepare(self, tasks: Sequence[str]) -> None:
+    def preparing(self, tasks: Sequence[str]) -> Calls[None]:
         """Learn the queue's options; jobs that were parked for the lack of one of these tasks come
-        back. Raises the server errors."""
-        counts = self._connection.run(commands.counts(self.keys, oldest=False), queue=self.queue)
+        back."""
+        counts = yield commands.counts(self.keys, oldest=False)
         self.most = int(counts.meta.get("max_deliveries", "10"))
         cursor = "0"
         while tasks:
-            cursor, _ = self._connection.run(commands.unpark(self.keys, cursor, tasks))
+            cursor, _ = yield commands.unpark(self.keys, cursor, tasks)
             if cursor == "0":
                 break
 
-    def declare(self, declarations: Iterable[Declaration], app: str, signer: Signer | None) -> None:
-        """Say which schedules the code declares. Raises the server errors."""
-        run = partial(self._connection.run, queue=self.queue, consumer=self.name)
-        declare(run, self.keys, self.name, self.term, app, declarations, signer)
+    def declaring(
+        self, declarations: Iterable[Declaration], app: str, signer: Signer | None
+    ) -> Calls[None]:
+        """Say which schedules the code declares."""
+        yield from declaring(self.keys, self.name, self.term, app, declarations, signer)
 
     def unregister(self) -> None:
         """Leave the queue; what is held goes back uncounted. Raises the server errors."""
@@ -198,6 +194,7 @@ class Subscription(SettleCalls):
             rows.clear()
         self.forget()
         self.cancelled.clear()
+        self.acked.clear()
         self.stops.clear()
         self.reports.clear()
         self.flight = None
@@ -215,10 +212,6 @@ class Subscription(SettleCalls):
     def runs_in(self, kind: int) -> bool:
         """Whether jobs of this queue are for that executor, as far as is known."""
         return kind in self.executors or (kind == THREAD and not self.executors)
-
-    def reporting(self, id: bytes) -> bool:
-        """Whether its outcome is in the call whose reply is not read yet."""
-        return self.flight is not None and any(id == one for one, _ in self.flight.jobs)
 
     def condemn(self, id: bytes) -> None:
         """Have the supervisor kill this process, if this job runs in it then."""
@@ -240,12 +233,11 @@ class Subscription(SettleCalls):
         head = value.partition(b";")[0]
         self.others.append(Unfinished(id, value, head, "", acquired, now, now, "snooze", "", later))
 
-    def recall(self, window: int) -> list[bytes]:
+    def recalling(self, window: int) -> Calls[list[bytes]]:
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
         recall, asked = Recall(), Window(window, self._bytes_window)
         while True:
-            call = self.recall_call(asked, recall)
-            pulled = self._connection.run(call, queue=self.queue, consumer=self.name)
+            pulled = yield self.recall_call(asked, recall)
             if recall.read(pulled):
                 break
         jobs = self.recalled(pulled, recall)
@@ -272,13 +264,31 @@ class Subscription(SettleCalls):
 
     def release_unstarted(self) -> int:
         """Unstarted jobs are to go back; returns how many. The executor may take some meanwhile."""
-        count = 0
-        todo = self.todo
-        while todo:
+        jobs = self.take_unstarted()
+        self.back.extend((id_, value) for id_, value, _ in reversed(jobs))
+        return len(jobs)
+
+    def take_unstarted(self) -> list[Unstarted]:
+        """Take back what has not begun, in its order, but for what was acked early. The executor
+        may take some meanwhile."""
+        jobs: list[Unstarted] = []
+        kept: list[Unstarted] = []
+        while self.todo:
             try:
-                id_, value, _ = todo.pop()
+                job = self.todo.popleft()
             except IndexError:
-                break
-            self.back.append((id_, value))
-            count += 1
-        return count
+                break  # the main thread was faster
+            (kept if job[0] in self.acked else jobs).append(job)
+        self.todo.extendleft(reversed(kept))
+        return jobs
+
+    def ack_meanwhile(self, row: Ack) -> None:
+        """The main thread's next job, whose early ack is under way, waits for the answer before all
+        others of its queue."""
+        self.settle_first = True
+        self.early[row[0]] = partial(self._acked, row)
+
+    def _acked(self, row: Ack, begins: bool) -> None:
+        if begins:
+            self.acked.add(row[0])
+            self.todo.appendleft((row[0], row[1], row[4]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TypeVar
+from typing import Any
 
 from rqueue.errors import ServerError
 from rqueue.protocol.call import ScriptCall
@@ -11,8 +11,6 @@ from rqueue.protocol.forwarding import TargetAway, target_away
 from rqueue.protocol.keys import queue_of
 from rqueue.transport.connection import Connection
 from rqueue.transport.knock import Knock
-
-R = TypeVar("R")
 
 AGAIN_S = 1.0
 """Seconds after which a target that could not be reached is looked for again."""
@@ -29,24 +27,25 @@ class TargetCalls:
         """When a target that could not be reached is looked for."""
         self._knocks: dict[str, Knock] = {}
 
-    def run(self, call: ScriptCall[R]) -> R:
-        """Run a call to the queue or to a target. Raises the tree of `rqueue.errors`, and
-        TargetAway where a target cannot be reached now."""
+    def way(self, call: ScriptCall[Any]) -> Connection:
+        """The connection for a call to the queue, or to a target. Raises TargetAway where that
+        could not be reached just now."""
         queue = queue_of(call.key)
         if queue in self._again_at and not self._answers(queue, call):
             raise TargetAway(f"queue '{queue}' could not be reached just now")
-        try:
-            return self._connection.run(call, queue=queue)
-        except TargetAway:
-            self._again_at[queue] = monotonic() + AGAIN_S
-            raise
+        return self._connection.leading_to(call.key)
+
+    def lost(self, call: ScriptCall[Any], error: ServerError) -> TargetAway:
+        """A call to a target failed: it is left alone for a while. Returns what says so."""
+        self._again_at[queue_of(call.key)] = monotonic() + AGAIN_S
+        return target_away(call, error)
 
     def close(self) -> None:
         """Look for nobody any more."""
         while self._knocks:
             self._knocks.popitem()[1].close()
 
-    def _answers(self, queue: str, call: ScriptCall[R]) -> bool:
+    def _answers(self, queue: str, call: ScriptCall[Any]) -> bool:
         """Whether a target that could not be reached is to be tried now. Not waited for."""
         now = monotonic()
         if now < self._again_at[queue]:
@@ -55,8 +54,7 @@ class TargetCalls:
         try:
             knock = knock or self._connection.knock(call.key)
         except ServerError as error:
-            self._again_at[queue] = now + AGAIN_S
-            raise target_away(call, error) from error
+            raise self.lost(call, error) from error
         answered = knock is None or knock.answered()
         if answered:
             del self._again_at[queue]

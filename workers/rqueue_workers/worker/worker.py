@@ -19,7 +19,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks import app
 from rqueue.tasks.middleware import WorkerInfo
 from rqueue.tasks.registry import registry
-from rqueue.transport.redis_client import is_cluster, open_client
+from rqueue.transport.redis_client import open_client
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import (
@@ -41,12 +41,13 @@ from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.outage import DescriptorsClosed, is_closed
 from rqueue_workers.worker.recycling import Recycling
-from rqueue_workers.worker.route import ANSWER_S, open_routes
+from rqueue_workers.worker.route import open_routes
 from rqueue_workers.worker.services import Services
 from rqueue_workers.worker.shutdown import Stop
 from rqueue_workers.worker.standby_thread import StandbyThread
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import ASYNC, THREAD, Plan, load_plans
+from rqueue_workers.worker.under_way import ANSWER_S
 
 log = logger("rqueue.worker")
 
@@ -118,6 +119,7 @@ class Worker:
         queues = [QueueKeys(queue, settings.namespace) for queue in spec.queues]
         routes = open_routes(self.client, settings, queues)
         self.routes = list(dict.fromkeys(routes))
+        self._apart = self.routes[0].apart
         self.subscriptions = [
             Subscription(
                 i,
@@ -135,8 +137,6 @@ class Worker:
         ]
         for subscription, route in zip(self.subscriptions, routes, strict=True):
             subscription.route = route
-            if is_cluster(self.client):
-                subscription.run_anywhere = route.targets.run
             subscription.executors = {
                 plan.executor
                 for plan in plans.values()
@@ -208,10 +208,9 @@ class Worker:
     def _turn(self) -> None:
         """Run a batch of one queue, or else wait for something to do."""
         dispatcher = self.dispatcher
-        if dispatcher.away:
-            dispatcher.look_out()
         if not dispatcher.away:
-            subscription = dispatcher.polling.next()
+            barred = self._barred() if self._apart else ()
+            subscription = dispatcher.polling.next(barred)
         elif len(dispatcher.away) == len(dispatcher.routes):
             self._wait_out()
             return
@@ -219,8 +218,9 @@ class Worker:
             self._try_again()
             resting = self._barred()
             for subscription in resting:
-                # others need not wait until it is known whether they may begin
-                subscription.release_unstarted()
+                if subscription.route.away:
+                    # others need not wait until it is known whether they may begin
+                    subscription.release_unstarted()
             subscription = dispatcher.polling.next(resting)
         if subscription is not None:
             self._run(subscription)

@@ -123,7 +123,7 @@ class MainThreadExecutor:
                 if again and delivered_before(head):
                     subscription.settle_first = has_crashed(value)
                     break
-                if started >= limit:
+                if started >= limit or subscription.settle_first:
                     break
                 continue
             slot.job = (subscription, id_, value, name, NOTHING, started, acquired, None)

@@ -10,29 +10,37 @@ from rqueue.protocol.policies import PLAIN, POLICIES, ExcludedPolicies, Kind
 from rqueue.protocol.scripts import SCRIPTS
 
 
-def _greatest() -> list[Kind]:
-    """Those to which no policy can be added."""
-    found: list[Kind] = []
-    growing = [PLAIN]
-    seen = {PLAIN}
-    while growing:
-        kind = growing.pop()
-        more = [grown for name in POLICIES if (grown := _with(kind, name)) is not None]
-        if not more:
-            found.append(kind)
-        growing += [grown for grown in more if grown not in seen]
-        seen |= {*more}
-    return found
-
-
-def _with(kind: Kind, name: str) -> Kind | None:
-    """The kind with one policy more; None where it has it, or they exclude each other."""
-    if name in kind.policies:
-        return None
+def _go_together(one: str, other: str) -> bool:
+    """Whether a queue may have both policies, with what these bring along."""
     try:
-        return Kind.of((*kind.policies, name))
+        Kind.of([one, other])
     except ExcludedPolicies:
-        return None
+        return False
+    return True
+
+
+def _greatest() -> list[Kind]:
+    """Those to which no policy can be added. Policies exclude each other by pairs, so these are the
+    greatest sets of which any two go together: found as Bron and Kerbosch do, since of the
+    smaller ones there are tens of thousands."""
+    company = {
+        one: {other for other in POLICIES if other != one and _go_together(one, other)}
+        for one in POLICIES
+    }
+    found: list[Kind] = []
+
+    def grow(chosen: list[str], may: set[str], seen: set[str]) -> None:
+        """chosen: go together; may: go with all of these; seen: as well, and were looked at."""
+        if not may | seen:
+            found.append(Kind.of(chosen))
+            return
+        friend = max(sorted(may | seen), key=lambda name: len(company[name] & may))
+        for name in sorted(may - company[friend]):
+            grow([*chosen, name], may & company[name], seen & company[name])
+            may, seen = may - {name}, seen | {name}
+
+    grow([], {*POLICIES}, set())
+    return sorted(found)
 
 
 GREATEST: Final = tuple(_greatest())

@@ -5,7 +5,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,6 +21,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.model.job import Header, parse_value
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
+from tests.support.forked_program import PATH, ForkedProgram
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,17 +36,15 @@ class Pool:
         options = {"url": url, "app": [APP], "processes": 1, "lease": "30s", **options}
         self._log = log
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.workers.supervisor_pool", json.dumps(options)],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env={
+            self._process = ForkedProgram(
+                "tests.workers.supervisor_pool",
+                json.dumps(options),
+                output=output,
+                environment={
                     **os.environ,
                     "TEST_URL": tell or url,
                     "CHILD_TEST_URL": tell or url,
-                    "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
+                    "PYTHONPATH": PATH,
                 },
             )
 

@@ -1,0 +1,178 @@
+"""Programs that begin with rqueue loaded: forked from one that has imported it and done nothing
+else.
+
+To import all of a pool takes a program most of a second, and tests start hundreds of pools. What an
+operator types is run as such, in a process that begins with nothing: by tests/cli, tests/crash and
+tests/soak.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+ROOT = Path(__file__).resolve().parents[2]
+PATH = f"{ROOT}:{ROOT / 'workers'}"
+
+LOADED = ("rqueue_workers.run", "rqueue_workers.pool.supervisor", "rqueue_workers.worker.worker")
+"""What they begin with, beside the scripts that each pool reads."""
+
+
+class ForkedProgram:
+    """`python -m module arguments...` in the project's folder, as a process; as far as it is used
+    like `subprocess.Popen`. output: where it writes, also its errors."""
+
+    def __init__(
+        self, module: str, *arguments: str, output: BinaryIO, environment: Mapping[str, str]
+    ) -> None:
+        self._code: int | None = None
+        start = {"module": module, "arguments": arguments, "environment": dict(environment)}
+        self._forker = _forker()
+        self.pid: int = self._forker.ask(start, output.fileno())
+        # until it is reaped the number is its own
+        self._ended = os.pidfd_open(self.pid)
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._wait(0)
+
+    def wait(self, seconds: float | None = None) -> int:
+        """Wait for its end; its exit code. Raises `subprocess.TimeoutExpired`."""
+        code = self._wait(seconds)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), seconds or 0)
+        return code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def _wait(self, seconds: float | None) -> int | None:
+        if self._code is None and select.select([self._ended], (), (), seconds)[0]:
+            os.close(self._ended)
+            self._code = os.waitstatus_to_exitcode(self._forker.ask({"reap": self.pid}))
+        return self._code
+
+
+class _Forker:
+    """The process that they are forked from, and are children of."""
+
+    def __init__(self) -> None:
+        mine, its = socket.socketpair()
+        with its:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(its.fileno())],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": PATH},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[its.fileno()],
+            )
+        self._requests = mine
+        self._lock = threading.Lock()  # tests start programs in threads too
+
+    def ask(self, request: dict[str, Any], *descriptors: int) -> int:
+        """A number: the process that it began, or how one ended."""
+        text = json.dumps(request).encode() + b"\n"
+        with self._lock:
+            socket.send_fds(self._requests, [text[:1]], descriptors)
+            self._requests.sendall(text[1:])
+            return int(_line(self._requests))
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is there no more: some tests kill all Pythons below theirs."""
+        return self._process.poll() is not None
+
+    def end(self) -> None:
+        """Let it end."""
+        with suppress(OSError):  # it has ended
+            self._requests.shutdown(socket.SHUT_RDWR)
+        self._requests.close()
+        self._process.wait()
+
+
+_forkers: list[_Forker] = []
+
+
+def _forker() -> _Forker:
+    """The one that there is, or a new one."""
+    if not _forkers or _forkers[-1].ended:
+        _forkers.append(_Forker())
+        atexit.register(_forkers[-1].end)
+    return _forkers[-1]
+
+
+def _line(requests: socket.socket) -> bytes:
+    """What comes up to the end of a line, without it; all there is where the other side has
+    ended."""
+    said = b""
+    while not said.endswith(b"\n") and (more := requests.recv(65536)):
+        said += more
+    return said.removesuffix(b"\n")
+
+
+def _serve(requests: socket.socket) -> dict[str, Any] | None:
+    """Do what is asked for, until nobody is there any more: None. In a process that was begun for
+    it: how to go on, its standard streams being as they should."""
+    while True:
+        first, descriptors, *_ = socket.recv_fds(requests, 1, 1)
+        if not first:
+            return None
+        request: dict[str, Any] = json.loads(first + _line(requests))
+        if "reap" in request:
+            answer = os.waitpid(request["reap"], 0)[1]
+        elif not (answer := os.fork()):
+            requests.close()
+            for number in (1, 2):
+                os.dup2(descriptors[0], number)
+            os.close(descriptors[0])
+            return request
+        for number in descriptors:
+            os.close(number)
+        requests.sendall(b"%d\n" % answer)
+
+
+def _load() -> None:
+    for name in LOADED:
+        import_module(name)
+    from rqueue.protocol import scripts
+    from rqueue_workers.pool.processes import SCRIPTS
+
+    for name in SCRIPTS:
+        scripts.script(name)
+
+
+def _main() -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _load()
+    program = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if program is not None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.clear()
+        os.environ.update(program["environment"])
+        sys.argv[:] = [program["module"], *program["arguments"]]
+        runpy.run_module(program["module"], run_name="__main__", alter_sys=True)
+    sys.exit()
+
+
+if __name__ == "__main__":
+    _main()

@@ -119,7 +119,59 @@ class AfterACrash(Machine):
         self._hire(spec, rare)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+SPEC = {"threads": 0, "async_slots": 0}
+TWO = {"threads": 1, "async_slots": 1, "prefetch": 5}
+THREE = [("sync", None, [], 0), ("loop", None, [], 0), ("rare", None, [], 0)]
+
+COURSES: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
+    "a_job_to_be_passed_on_lingers_like_one_that_ended": (
+        ("begin", {"queues": 2, "spec": SPEC, "rare": False}),
+        ("hire", {"spec": {"threads": 2, "async_slots": 1}, "rare": False}),
+        (
+            "enqueue",
+            {"pick": 1, "many": [("rare", 0.0, [], 500), ("loop", None, [], 500)], "alone": True},
+        ),
+    ),
+    "a_recall_brings_what_is_here_already": (
+        ("begin", {"queues": 2, "spec": SPEC, "rare": False}),
+        ("lose_lease", {"pick": 0}),
+        ("outage", {"seconds": 40.0}),
+        ("pause_or_resume", {"pick": 1}),
+        ("pass_time", {"seconds": 0.003, "choices": []}),
+        (
+            "enqueue",
+            {
+                "pick": 1,
+                "many": [
+                    *[("loop", 0.0, [], 0), ("loop", None, [], 0), ("sync", 0.03, [], 0)],
+                    *[("sync", 0.0, ["exit"], 0), ("sync", None, [], 0), ("loop", 0.002, [], 0)],
+                ],
+                "alone": False,
+            },
+        ),
+    ),
+    "a_crashed_job_runs_beside_others": (
+        ("begin", {"queues": 2, "spec": TWO, "rare": False, "apart": True}),
+        ("enqueue", {"pick": 1, "many": THREE, "alone": False}),
+    ),
+    "what_runs_still_is_not_waited_for": (
+        ("begin", {"queues": 2, "spec": TWO, "rare": False, "apart": True}),
+        ("enqueue", {"pick": 1, "many": THREE, "alone": False}),
+    ),
+}
+"""What the search found, cut down: it takes a minute to come to each."""
+
+
+def machine_of(fault: str, client: redis.Redis, server: EmbeddedRedis) -> type[Machine]:
+    kind = AfterACrash if fault in OF_CRASHED_JOBS else Machine
+    parts = {"client": client, "url": server.url, "scripts": sound()}
+    return type("Machine", (kind,), parts)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in COURSES else ()) for name in FAULTS],
+)
 def test_the_search_finds(
     name: str,
     client: redis.Redis,
@@ -127,10 +179,30 @@ def test_the_search_finds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     FAULTS[name](monkeypatch)
-    parts = {"client": client, "url": server.url, "scripts": sound()}
     with pytest.raises((AssertionError, ExceptionGroup)):
-        kind = AfterACrash if name in OF_CRASHED_JOBS else Machine
-        run_state_machine_as_test(type("Machine", (kind,), parts), settings=SEARCH)
+        run_state_machine_as_test(machine_of(name, client, server), settings=SEARCH)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+@pytest.mark.parametrize("name", COURSES)
+def test_what_the_search_found_shows_it(
+    name: str,
+    planted: bool,
+    client: redis.Redis,
+    server: EmbeddedRedis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if planted:
+        FAULTS[name](monkeypatch)
+    played = machine_of(name, client, server)()
+    found = pytest.raises((AssertionError, ExceptionGroup)) if planted else nullcontext()
+    with found:
+        try:
+            for step, arguments in COURSES[name]:
+                getattr(played, step)(**arguments)
+                played.holds()
+        finally:
+            played.teardown()
 
 
 def test_the_check_of_order_finds_that_the_last_is_begun_first(

@@ -14,9 +14,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids, on_real_servers
-
-pytestmark = on_real_servers
+from tests.support.queue_fixture import QueueFixture, ids, on_real_servers, one_kind
 
 MANY = 20_000
 
@@ -50,6 +48,7 @@ def steps_of(q: QueueFixture) -> list[float]:
     return took
 
 
+@one_kind
 def test_a_lease_that_ends_releases_in_bounded_steps_that_follow_at_once(q: QueueFixture) -> None:
     """A dead host's jobs come back at the next renewal, in their places."""
     fill(q.queue, MANY)
@@ -68,6 +67,7 @@ def test_a_lease_that_ends_releases_in_bounded_steps_that_follow_at_once(q: Queu
     assert early[quarter // 2] < 3 * late[quarter // 2] + 0.001
 
 
+@on_real_servers
 def test_many_dead_consumers_are_gone_after_one_renewal_and_what_follows(q: QueueFixture) -> None:
     fill(q.queue, 64 * 3)
     for _ in range(64):
@@ -94,6 +94,7 @@ def turn(q: QueueFixture, consumer: Consumer, first: list[str]) -> None:
         execute(q.queue.redis, call)
 
 
+@one_kind
 @pytest.mark.parametrize("turned", [0, 1000], ids=["in order", "turned"])
 @pytest.mark.parametrize("where", ["head", "tail", "both", "middle", "close", "scattered"])
 def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
@@ -128,6 +129,7 @@ def test_what_is_settled_out_of_order_leaves_the_others_as_they_were(
     assert q.look().lists["ready:4"] == sorted(some[1::2])
 
 
+@one_kind
 def test_what_leaves_the_middle_is_found_by_its_position(q: QueueFixture) -> None:
     """Held jobs in the queue's order are not searched from one end to the other."""
     fill(q.queue, MANY)
@@ -143,6 +145,7 @@ def test_what_leaves_the_middle_is_found_by_its_position(q: QueueFixture) -> Non
     assert q.look().lists["ready:4"] == some
 
 
+@on_real_servers
 def test_a_consumer_with_very_much_leaves_in_time(q: QueueFixture) -> None:
     fill(q.queue, MANY)
     consumer = holding(q, MANY)

@@ -31,6 +31,21 @@ FAULTS = [
         "reinsert_jobs(base, queue, batch.returned)",
         "for _, job in ipairs(batch.returned) do"
         " redis.call('RPUSH', base .. 'ready:' .. job.level, job.id) end",
+        found=(
+            begin((2, 300), (3, 0), ready=4, first=False),
+            ("set_ring", {"ring": 2}),
+            ("enqueue", {"immediate": False, "jobs": [(9, 0, 0, -2, 3), (0, 0, 200, 1, 9)]}),
+            ("pull", {"pick": 8, "recall": True, "window": (3, 150)}),
+            (
+                "commit",
+                {
+                    "pick": 5,
+                    "foreign": False,
+                    "jobs": [(4, 0, 0, "c"), (0, 0, 0, "b")],
+                    "outcomes": [(8, "done"), (5, "retry"), (6, "retry")],
+                },
+            ),
+        ),
     ),
     Fault(
         "what was noted of an earlier delivery is charged",
@@ -165,6 +180,22 @@ FAULTS = [
         "include/finish/unfinished.lua",
         "batch.released = batch.released + 1",
         "batch.released = batch.released + 2",
+        found=(
+            (
+                "begin",
+                {
+                    "consumers": [(0, (3, 150)), (0, (3, 0)), (0, (0, 0))],
+                    "everyday": True,
+                    "first": True,
+                    "later": False,
+                    "ready": 1,
+                },
+            ),
+            ("obey", {"pick": 8}),
+            ("cancel", {"pick": 16, "held": True}),
+            ("enqueue", {"immediate": False, "jobs": [(4, 0, 200, -2, 2), (4, 0, 60, 0, 5)]}),
+            ("leave", {"pick": 3, "charged": [9, 10, 7, 2], "dies": True}),
+        ),
     ),
     Fault(
         "nobody watches for a job that crashed again",
@@ -185,6 +216,17 @@ FAULTS = [
         "include/finish/unfinished.lua",
         "if last or counts then",
         "if last or counts or verb == 'release' then",
+        found=(
+            begin((3, 150), (3, 0), (0, 0), ready=1),
+            (
+                "join",
+                {"lease": 6000, "mode": "acquire", "priority": 0, "slots": 2, "window": (3, 300)},
+            ),
+            OBEY,
+            ("interest", {"pick": 6, "window": (2, 300)}),
+            ("enqueue", {"immediate": True, "jobs": [(4, 0, 60, -2, 7)]}),
+            ("leave", {"pick": 10, "charged": [], "dies": False}),
+        ),
     ),
     Fault(
         "the end of a lease suspects every job",

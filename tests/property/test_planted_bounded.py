@@ -134,6 +134,19 @@ FAULTS = [
         "policies/bounded/room.lua",
         "{ now = now, used = producer }",
         "{ now = now }",
+        found=(
+            (
+                "begin",
+                {
+                    "consumers": [(0, (10, 0)), (1, (2, 0)), (0, (1, 0))],
+                    "first": False,
+                    "later": True,
+                    "ready": 0,
+                },
+            ),
+            ("ask", {"pick": 6, "jobs": 1}),
+            ("give_up", {"pick": 4}),
+        ),
     ),
 ]
 

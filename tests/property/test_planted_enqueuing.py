@@ -8,6 +8,7 @@ from tests.property.planted import (
     HEAR,
     LEASE_OVER,
     NEXT,
+    OBEY,
     PAUSE,
     PULL,
     RESUME,
@@ -33,6 +34,12 @@ FAULTS = [
         "include/deliver/assign.lua",
         "local count = redis.pcall('RPUSH', held, id)",
         "local count = 1",
+        found=(
+            begin((3, 150), (3, 0), (0, 0), ready=1),
+            OBEY,
+            ("pull", {"pick": 1, "recall": False, "window": None}),
+            ("enqueue", {"immediate": True, "jobs": [(4, 0, 60, -2, 7)]}),
+        ),
     ),
     Fault(
         "a job delivered directly goes past one that waits",

@@ -79,6 +79,32 @@ FAULTS = [
         "include/finish/unfinished.lua",
         "    batch.gone[#batch.gone + 1] = job\n    --- @end\n    if verb",
         "    --- @end\n    if verb",
+        found=(
+            begin((2, 0), ready=3, later=True),
+            ("obey", {"pick": 9}),
+            (
+                "enqueue",
+                {
+                    "immediate": True,
+                    "jobs": [(4, 0, 0, 0, 5), (4, 800, 60, 0, 5), (4, 800, 0, -1, 9)],
+                    "names": ["a", "a", "c", "b"],
+                },
+            ),
+            (
+                "join",
+                {"lease": 6000, "mode": "acquire", "priority": -1, "slots": 1, "window": (3, 0)},
+            ),
+            ("obey", {"pick": 11}),
+            (
+                "commit",
+                {
+                    "pick": 3,
+                    "foreign": False,
+                    "jobs": [(4, 0, 60, ""), (4, 0, 0, "")],
+                    "outcomes": [(4, "done"), (11, "reject"), (2, "ack")],
+                },
+            ),
+        ),
     ),
     Fault(
         "a retry at the tail does not let its group pass",
@@ -105,6 +131,22 @@ FAULTS = [
         "include/finish/end.lua",
         "--- @each pass(base, queue, gone)",
         "",
+        found=(
+            (
+                "begin",
+                {
+                    "consumers": [(1, (1, 150)), (0, (10, 300)), (0, (10, 150))],
+                    "first": True,
+                    "later": False,
+                    "ready": 3,
+                },
+            ),
+            (
+                "enqueue",
+                {"immediate": False, "jobs": [(4, 0, 0, 2, 10)], "names": ["b", "c", "", ""]},
+            ),
+            ("take_out", {"chosen": [3, 8, 2], "how": "expire"}),
+        ),
     ),
     Fault(
         "a group that does not wait stays known",

@@ -36,6 +36,27 @@ FAULTS = [
         "include/pull/merge.lua",
         "      if scores[key] < scores[best]\n",
         "      if false\n",
+        found=(
+            begin((10, 0), (2, 0), (3, 0), later=True, first=False),
+            (
+                "enqueue_labelled",
+                {
+                    "immediate": False,
+                    "jobs": [
+                        ((4, 0, 0, 0, 4), 3),
+                        ((4, 3000, 200, 0, 0), 0),
+                        ((4, 3000, 0, 0, 10), 1),
+                        ((4, 0, 0, 0, 11), 2),
+                    ],
+                },
+            ),
+            (
+                "enqueue_labelled",
+                {"immediate": False, "jobs": [((4, 0, 200, 1, 10), 1), ((4, 800, 0, 1, 2), 2)]},
+            ),
+            ("pass_time", {"ms": 7000}),
+            ("obey", {"pick": 5}),
+        ),
     ),
     Fault(
         "who does not wait any more stays known",

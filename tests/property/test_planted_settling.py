@@ -8,6 +8,7 @@ from tests.property.planted import (
     ACK_AND_PULL,
     HEAR,
     NEXT,
+    OBEY,
     PULL,
     RELEASE_SECOND,
     Fault,
@@ -31,12 +32,23 @@ FAULTS = [
         "include/consumer/open.lua",
         "if row[1] ~= term then",
         "if false then",
+        found=(
+            begin((3, 150), (3, 0), (0, 0), ready=1),
+            OBEY,
+            ("intrude", {"pick": 10, "fault": "term", "verb": 4}),
+        ),
     ),
     Fault(
         "no consumer is notified of a job that was released",
         "settle.lua",
         "if ready > 0 and not queue.paused then",
         "if false then",
+        found=(
+            begin((3, 0), (3, 150), (3, 300), ready=4, first=False),
+            ("pull", {"pick": 1, "recall": False, "window": (3, 300)}),
+            ("obey", {"pick": 9}),
+            ("settle_one", {"pick": 4, "outcome": "release", "place": 0, "return_to": "old"}),
+        ),
     ),
     Fault(
         "an outcome of an earlier delivery counts",
@@ -94,6 +106,10 @@ FAULTS = [
         "me, failure = consumer_open(base, consumer, term, mine)",
         "redis.call('HINCRBY', meta, 'settles', 1)\n"
         "me, failure = consumer_open(base, consumer, term, mine)",
+        found=(
+            begin((2, 300), (3, 0), ready=4, first=False),
+            ("intrude", {"pick": 3, "fault": "args", "verb": 11}),
+        ),
     ),
     Fault(
         "bytes of a settle that was refused are freed",

@@ -52,6 +52,11 @@ FAULTS = [
         "cancel.lua",
         "    redis.call('LREM', base .. 'held:' .. holder, 1, id)\n",
         "",
+        found=(
+            begin((3, 150), (3, 0), (0, 0), ready=1),
+            ("obey", {"pick": 8}),
+            ("cancel", {"pick": 16, "held": True}),
+        ),
     ),
     Fault(
         "a cancelled job leaves no record",

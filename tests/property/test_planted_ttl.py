@@ -90,18 +90,95 @@ FAULTS = [
         "policies/ttl.lua",
         "local function ttl_taken(base, ids)",
         "local function ttl_taken(base, ids) do return end",
+        found=(
+            begin((2, 300), (3, 0), ready=4, first=False),
+            ("obey", {"pick": 10}),
+            (
+                "join",
+                {"lease": 6000, "mode": "acquire", "priority": 0, "slots": 2, "window": (10, 0)},
+            ),
+            ("take_out", {"chosen": [7, 3, 11], "how": "reject"}),
+            ("obey", {"pick": 9}),
+            (
+                "settle",
+                {
+                    "pick": 10,
+                    "others": 0,
+                    "outcomes": [(8, "release", 800, "tail", True)],
+                    "pull": True,
+                    "window": None,
+                },
+            ),
+            ("settle_one", {"pick": 2, "outcome": "retry", "place": 7, "return_to": "old"}),
+            ("enqueue_timed", {"immediate": True, "jobs": [((4, 0, 60, -2, 3), 800)]}),
+            ("purge_held", {"pick": 6, "chosen": [1, 6, 8, 8]}),
+            (
+                "join",
+                {"lease": 6000, "mode": "browse", "priority": 0, "slots": 1, "window": (3, 150)},
+            ),
+            ("leave", {"pick": 10, "charged": [11, 6, 3], "dies": False}),
+            ("obey", {"pick": 3}),
+        ),
     ),
     Fault(
         "what is cancelled is expected to expire",
         "policies/ttl.lua",
         "local function ttl_left(base, ids)",
         "local function ttl_left(base, ids) do return end",
+        found=(
+            begin((2, 300), (3, 0), ready=4, first=False),
+            (
+                "enqueue_timed",
+                {
+                    "immediate": False,
+                    "jobs": [
+                        ((0, 0, 0, -2, 10), 3000),
+                        ((4, 800, 60, -2, 6), 800),
+                        ((4, 0, 0, -2, 7), 300),
+                    ],
+                },
+            ),
+            ("take_out", {"chosen": [7], "how": "reject"}),
+        ),
     ),
     Fault(
         "what comes back is not expected to expire",
         "include/finish/unfinished.lua",
         "--- @each entered(base, queue.now, batch.waits)",
         "",
+        found=(
+            (
+                "begin",
+                {
+                    "consumers": [(0, (10, 0))],
+                    "everyday": True,
+                    "first": False,
+                    "later": True,
+                    "ready": 4,
+                },
+            ),
+            ("pull", {"pick": 6, "recall": False, "window": (3, 150)}),
+            (
+                "join",
+                {"lease": 6000, "mode": "acquire", "priority": -1, "slots": 2, "window": (3, 300)},
+            ),
+            ("set_ttl", {"kept_dead": True, "ttl": (800, 0, 0)}),
+            (
+                "join",
+                {"lease": 6000, "mode": "acquire", "priority": 0, "slots": 1, "window": (1, 300)},
+            ),
+            ("pass_time", {"ms": 7000}),
+            (
+                "join",
+                {"lease": 6000, "mode": "acquire", "priority": 1, "slots": 2, "window": (2, 300)},
+            ),
+            (
+                "enqueue_timed",
+                {"immediate": False, "jobs": [((4, 3000, 0, 1, 2), 0), ((0, 800, 0, 0, 6), 300)]},
+            ),
+            ("pull", {"pick": 1, "recall": False, "window": (3, 0)}),
+            ("renew", {"names": [2, 7]}),
+        ),
     ),
     Fault(
         "what is due is not expected to expire",

@@ -35,12 +35,21 @@ FAULTS = [
         "include/order/levels.lua",
         "return a > b",
         "return a < b",
+        found=(
+            begin((2, 300), (3, 0), ready=4, first=False),
+            ("set_ring", {"ring": 2}),
+            ("enqueue", {"immediate": False, "jobs": [(9, 0, 0, -2, 3), (0, 0, 200, 1, 9)]}),
+        ),
     ),
     Fault(
         "one job more than the window is handed out",
         "include/pull/pull.lua",
         "local free = consumer.want - held",
         "local free = consumer.want - held + 1",
+        found=(
+            begin((0, 0), ready=2, later=True),
+            ("pull", {"pick": 11, "recall": False, "window": None}),
+        ),
     ),
     Fault(
         "bytes are not looked at",
@@ -71,6 +80,10 @@ FAULTS = [
         "include/consumer/notify_next.lua",
         "  if queue.paused or queue.quiet then return end\n  if redis",
         "  if true then return end\n  if redis",
+        found=(
+            begin((3, 0), (3, 150), (3, 300), ready=4, first=False),
+            ("obey", {"pick": 11}),
+        ),
     ),
     Fault(
         "a job that is due earlier tells nobody",

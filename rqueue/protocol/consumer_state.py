@@ -125,7 +125,7 @@ class ConsumerState(CreditWindow):
         term = int(reply.term)
         grown = term > self._last_term
         self._last_term = term
-        self.forget()
+        self.begin()
         self.now, self.term, self.state = reply
         self.clock.read(reply.now)
         return grown
@@ -144,10 +144,14 @@ class ConsumerState(CreditWindow):
         return commands.unregister(self.keys, self.name, self.term)
 
     def forget(self) -> None:
-        """The registration is over: it holds nothing any more."""
+        """The registration is over: it holds nothing any more, and gets nothing."""
+        if self.credit is not None:
+            self.credit.forget()
+        self.begin()
+
+    def begin(self) -> None:
+        """It knows of nothing, as before a registration and just after it."""
         self.term = self.state = ""
-        if self.credit is not None and self.unsettled:
-            self.credit.restore(len(self.unsettled), self.held_bytes)
         self.unsettled.clear()
         self.timer_ms, self.timer_at = -1, 0.0
         self.tight = self.doubtful = False

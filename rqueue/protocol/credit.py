@@ -64,6 +64,11 @@ class Credit(Protocol):
         """Take away what is left; what is held stays held."""
         ...
 
+    def forget(self) -> None:
+        """The consumer's registration is over: it holds nothing, and gets nothing before it asks
+        for a window again."""
+        ...
+
     def leave(self) -> None:
         """The consumer is gone, and what it held with it."""
         ...
@@ -154,9 +159,13 @@ class WindowCredit:
         """Waiting takes no credit from others: the window stays."""
         return None
 
-    def leave(self) -> None:
+    def forget(self) -> None:
         """Nothing is held any more."""
         self.jobs_used = self.bytes_used = 0
+
+    def leave(self) -> None:
+        """Nothing is held any more."""
+        self.forget()
 
 
 class GrantCredit:
@@ -219,9 +228,13 @@ class GrantCredit:
         """The grant stays as it is."""
         return None
 
+    def forget(self) -> None:
+        """Nothing is held any more; the rest of the grant stays."""
+        self._held = 0
+
     def leave(self) -> None:
         """Nothing is held any more; the rest of the grant stays for the next consumer."""
-        self._held = 0
+        self.forget()
 
 
 class SharedCredit:
@@ -230,9 +243,9 @@ class SharedCredit:
 
     Each consumer takes part from when it is made (`queue.consumer(credit=shared)`) until it is
     closed; make all of them before the first is registered. Every one keeps room for one job (of
-    any size), so no busy queue locks out another; one that waits keeps no more than that, and one
-    that could take more than it is offered gets its even share as the others settle. More consumers
-    than jobs are refused with ConfigError.
+    any size), so no busy queue locks out another; one that waits, or whose registration was lost,
+    keeps no more than that, and one that could take more than it is offered gets its even share as
+    the others settle. More consumers than jobs are refused with ConfigError.
     """
 
     def __init__(self, jobs: int, bytes: int = UNLIMITED) -> None:
@@ -346,6 +359,11 @@ class _Member:
         with self._shared._lock:
             self.stopped = True
             self.offered = Window(0, 1)
+
+    def forget(self) -> None:
+        with self._shared._lock:
+            self.jobs = self.bytes = 0
+            self.offered, self.hungry = Window(0, 0), False
 
     def leave(self) -> None:
         with self._shared._lock:

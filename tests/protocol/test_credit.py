@@ -1,11 +1,13 @@
 """Credit managers: the tables of Q-48 to Q-51, and what they say to the queue."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
 
 from rqueue.errors import ConfigError
+from rqueue.protocol import credit as credits
 from rqueue.protocol.commands.settle import Window
 from rqueue.protocol.credit import UNLIMITED, Credit, GrantCredit, SharedCredit, WindowCredit
 
@@ -220,3 +222,94 @@ def test_shared_credit_when_consumers_come_and_go() -> None:
     assert b.window(0, 0).jobs == 0
     c = shared.join()
     assert c.window(0, 0).jobs == 2  # who stopped keeps none
+
+
+def test_what_was_offered_to_one_whose_registration_was_lost_is_others() -> None:
+    shared = SharedCredit(10, 1000)
+    a, b = shared.join(), shared.join()
+    assert pulls(a, 0, *[10] * 20) == 9
+    a.forget()
+    assert (shared.jobs_used, shared.bytes_used) == (0, 0)
+    assert b.window(0, 0) == Window(9, 1000)
+    assert a.window(0, 0).jobs == 1  # which it is sure to get when it is registered again
+
+
+class Part:
+    """One consumer that shares credit: what it was given a window for, and what it holds."""
+
+    def __init__(self, credit: Credit) -> None:
+        self.credit = credit
+        self.registered = False
+        self.window = Window(0, 0)
+        self.held = 0
+
+    @property
+    def may_hold(self) -> int:
+        """What the queue may let it hold, without asking."""
+        return max(self.held, self.window.jobs) if self.registered else 0
+
+    def ask(self) -> None:
+        self.window = self.credit.window(self.held, self.held)
+
+    def act(self, random: Random) -> None:
+        what = random.choice(["ask", "get", "get", "settle", "wait", "lose"])
+        if not self.registered:
+            self.ask()
+            self.registered = True
+        elif what == "ask":
+            self.ask()
+        elif what == "get" and self.held < self.window.jobs:
+            self.held += 1
+            self.credit.take(1)
+        elif what == "settle" and self.held:
+            self.held -= 1
+            self.credit.restore(1, 1)
+        elif what == "wait":
+            self.window = self.credit.idle(self.held, self.held) or self.window
+        elif what == "lose":
+            self.credit.forget()
+            self.registered, self.held = False, 0
+
+
+def shared_at_random(seed: int) -> None:
+    """Consumers that share credit, and lose their registrations."""
+    random = Random(seed)
+    shared = SharedCredit(7)
+    parts = [Part(shared.join()) for _ in range(3)]
+    for _ in range(200):
+        random.choice(parts).act(random)
+        assert sum(part.may_hold for part in parts) <= 7
+        assert shared.jobs_used == sum(part.held for part in parts)
+    me, *others = parts
+    for part in others:
+        if part.registered:
+            part.credit.forget()
+    me.ask()
+    assert me.window.jobs == 7 - len(others), "the rest is for who is there"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_of_shared_credit_is_lost_with_a_registration(seed: int) -> None:
+    shared_at_random(seed)
+
+
+def _keeps_its_offer(member: Any) -> None:
+    member.restore(member.jobs, member.bytes)
+
+
+def _keeps_what_it_held(member: Any) -> None:
+    member.offered = Window(0, 0)
+
+
+def _stays_hungry(member: Any) -> None:
+    member.jobs, member.bytes, member.offered = 0, 0, Window(0, 0)
+
+
+@pytest.mark.parametrize("fault", [_keeps_its_offer, _keeps_what_it_held, _stays_hungry])
+def test_a_fault_of_that_is_found(
+    fault: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credits._Member, "forget", fault)
+    with pytest.raises(AssertionError):
+        for seed in range(20):
+            shared_at_random(seed)

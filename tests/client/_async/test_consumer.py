@@ -10,6 +10,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     ConfigError,
     ConnectionLost,
+    ConsumerGone,
     ConsumerRefused,
     LifecycleError,
     NotRegistered,
@@ -19,7 +20,7 @@ from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
-from tests.support.both import AsyncTogether, amove_time, aoutside
+from tests.support.both import AsyncTogether, aend_lease, amove_time, aoutside
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
@@ -184,6 +185,26 @@ async def test_sharing_consumer_that_waits_leaves_the_rest_to_others(queue: Asyn
         assert len(await apull(second, 5)) == 5
         await fill(queue, 1)
         assert len(await apull(first, 1)) == 1
+        assert shared.jobs_used == 6
+
+
+async def test_one_whose_registration_was_lost_leaves_its_credit_to_others(
+    queue: AsyncQueue,
+) -> None:
+    other = queue.at(queue.name + "-b")
+    await fill(queue, 20)
+    await fill(other, 20)
+    shared = SharedCredit(6)
+    first = queue.consumer(credit=shared, renew=False)
+    second = other.consumer(credit=shared, renew=False)
+    async with first, second:
+        assert (len(await first.pull()), len(await second.pull())) == (5, 1)
+        await aend_lease(queue)
+        with pytest.raises(ConsumerGone):
+            await first.pull()
+        assert len(await second.pull()) == 4  # the first one has room for a job when it is back
+        await first.rejoin()
+        assert len(await first.pull()) == 1
         assert shared.jobs_used == 6
 
 

@@ -11,6 +11,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
     ConfigError,
     ConnectionLost,
+    ConsumerGone,
     ConsumerRefused,
     LifecycleError,
     NotRegistered,
@@ -20,7 +21,7 @@ from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.protocol.credit import GrantCredit, SharedCredit, WindowCredit
-from tests.support.both import Together, move_time, outside
+from tests.support.both import Together, end_lease, move_time, outside
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
@@ -185,6 +186,26 @@ def test_sharing_consumer_that_waits_leaves_the_rest_to_others(queue: Queue) -> 
         assert len(pull(second, 5)) == 5
         fill(queue, 1)
         assert len(pull(first, 1)) == 1
+        assert shared.jobs_used == 6
+
+
+def test_one_whose_registration_was_lost_leaves_its_credit_to_others(
+    queue: Queue,
+) -> None:
+    other = queue.at(queue.name + "-b")
+    fill(queue, 20)
+    fill(other, 20)
+    shared = SharedCredit(6)
+    first = queue.consumer(credit=shared, renew=False)
+    second = other.consumer(credit=shared, renew=False)
+    with first, second:
+        assert (len(first.pull()), len(second.pull())) == (5, 1)
+        end_lease(queue)
+        with pytest.raises(ConsumerGone):
+            first.pull()
+        assert len(second.pull()) == 4  # the first one has room for a job when it is back
+        first.rejoin()
+        assert len(first.pull()) == 1
         assert shared.jobs_used == 6
 
 

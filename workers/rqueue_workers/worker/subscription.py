@@ -172,9 +172,9 @@ class Subscription(SettleCalls):
             log.debug("the lease of %s had ended before it left", self.name)
         self.forget()
 
-    def forget(self) -> None:
-        """The registration is over: it holds nothing any more."""
-        super().forget()
+    def begin(self) -> None:
+        """As `ConsumerState.begin`."""
+        super().begin()
         self.released = self.held_up = False
 
     def give_up(self) -> int:

@@ -8,9 +8,9 @@ from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.transport.memory.keyspace import Keyspace
 from rqueue.transport.memory.sorted_set import SortedSet
 
-__all__ = ["has_consumers", "has_work", "next_due", "queues_in"]
+__all__ = ["has_consumers", "has_upkeep", "has_work", "next_due", "queues_in"]
 
-DUE = ("scheduled", "ticks", "expiring", "periods")
+DUE = ("scheduled", "ticks", "expiring", "periods", "unsealed")
 """Keys whose scores are times, in ms, at which the queue has something to do."""
 
 
@@ -50,6 +50,27 @@ def has_work(db: Keyspace, keys: QueueKeys, now_ms: int) -> bool:
             return True
     first_ms = next_due(db, [keys], -1)
     return first_ms is not None and first_ms <= now_ms
+
+
+PLAIN = frozenset(
+    (
+        *(b"meta", b"jobs", b"scheduled", b"ready", b"due", b"dead", b"causes", b"errors"),
+        *(b"ended", b"history", b"consumers", b"consumer", b"held", b"not_interested", b"wake"),
+        *(b"result", b"awaited", b"schedules", b"ticks"),
+    )
+)
+"""What keys of a queue begin with, up to a colon, of which nothing has to be looked after but
+consumers whose leases have ended."""
+
+
+def has_upkeep(db: Keyspace, keys: QueueKeys, now_ms: int) -> bool:
+    """Whether a supervisor that looks at a queue now may have something to do."""
+    base = keys.base.encode()
+    for key in db.names():
+        if key.startswith(base) and key[len(base) :].partition(b":")[0] not in PLAIN:
+            return True
+    leases = db.find(keys.consumers.encode(), SortedSet)
+    return leases is not None and any(until < now_ms for until, _ in leases.order[:1])
 
 
 def has_consumers(db: Keyspace) -> bool:

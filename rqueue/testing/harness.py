@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from rqueue.client import default_queues
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import LifecycleError
 from rqueue.inspector.jobs import all_jobs
+from rqueue.model.expect import expect_number
 from rqueue.model.ids import new_id
 from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_info import JobInfo
@@ -21,9 +22,10 @@ from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.context import JobContext
-from rqueue.testing.due_times import has_consumers, has_work, next_due, queues_in
+from rqueue.testing.due_times import has_consumers, has_upkeep, has_work, next_due, queues_in
 from rqueue.testing.expectations import Expected, When, line_of, listed
 from rqueue.testing.one_thread_worker import Drained, OneThreadWorker, Ran, Steps
+from rqueue.testing.travelling import TRAVELLED, too_many
 from rqueue.transport import stand_in
 from rqueue.transport.connection import Connection
 from rqueue.transport.memory.clients import open_memory_client
@@ -65,17 +67,24 @@ class Harness:
         """The time of all queues, in UTC: that of the test's beginning until it is moved."""
         return datetime.fromtimestamp(self._server.clock.now_us / 1e6, UTC)
 
-    def travel(self, to: When, *, run: bool = True, raises: bool = True) -> Drained:
+    def travel(
+        self, to: When, *, run: bool = True, raises: bool = True, most: int = TRAVELLED
+    ) -> Drained:
         """Move the clock on by a duration ("2h", seconds, a timedelta), or to an aware datetime,
         and run what becomes due on the way, each at its time: scheduled jobs, retries, periodic
         jobs; what has expired ends. As if a worker were there all the time; run=False: as if there
-        were none, so that a later `drain` finds what is due then. raises: as for `drain`. Raises
-        ConfigError."""
-        return self._done(self._travelling(self._target_ms(to), run, raises))
+        were none, so that a later `drain` finds what is due then. raises: as for `drain`. most: how
+        many jobs may run on the way: two days of a job every two seconds are 86,400 of them. Raises
+        ConfigError, and LifecycleError where there are more: the clock stays where it is then."""
+        expect_number("most", most, "a number of jobs", least=1, whole=True)
+        return self._done(self._travelling(self._target_ms(to), run, raises, most))
 
-    async def atravel(self, to: When, *, run: bool = True, raises: bool = True) -> Drained:
+    async def atravel(
+        self, to: When, *, run: bool = True, raises: bool = True, most: int = TRAVELLED
+    ) -> Drained:
         """`travel` for tests that run on an event loop: async jobs run on it too."""
-        return await self._adone(self._travelling(self._target_ms(to), run, raises))
+        expect_number("most", most, "a number of jobs", least=1, whole=True)
+        return await self._adone(self._travelling(self._target_ms(to), run, raises, most))
 
     def _target_ms(self, to: When) -> int:
         now_ms = self._now_ms
@@ -83,21 +92,28 @@ class Harness:
             return parse_when(to, "travel").at_ms or now_ms
         return now_ms + round(parse_duration(to, "travel") * 1000)
 
-    def _travelling(self, target_ms: int, run: bool, raises: bool) -> Steps[Drained]:
-        clock = self._server.clock
-        drained = Drained()
-        worker = self._own_worker
+    def _travelling(self, target_ms: int, run: bool, raises: bool, most: int) -> Steps[Drained]:
+        clock, began_ms = self._server.clock, self._now_ms
+        drained, worker = Drained(), self._own_worker
+
+        def drain() -> Steps[None]:
+            if not (yield from self._draining(drained, raises, most)):
+                moved_ms = self._now_ms - began_ms
+                raise LifecycleError(too_many(drained, moved_ms, target_ms - began_ms))
+
         worker.declare()
-        while run:
-            yield from self._draining(drained, raises)
-            now_ms = clock.now_us // 1000
-            due_ms = next_due(self._server.db, self._queues(), now_ms)
-            if due_ms is None or due_ms > target_ms:
-                break
-            clock.stop(due_ms * 1000)
-        clock.stop(max(clock.now_us, target_ms * 1000))
-        if run:
-            yield from self._draining(drained, raises)
+        try:
+            while run:
+                yield from drain()
+                due_ms = next_due(self._server.db, self._queues(), self._now_ms)
+                if due_ms is None or due_ms > target_ms:
+                    break
+                clock.stop(due_ms * 1000)
+            clock.stop(max(clock.now_us, target_ms * 1000))
+            if run:
+                yield from drain()
+        finally:
+            worker.leave()
         return drained
 
     # -- what is enqueued --------------------------------------------------------------------------
@@ -214,27 +230,42 @@ class Harness:
 
     def _drained(self, raises: bool) -> Steps[Drained]:
         drained = Drained()
-        yield from self._draining(drained, raises)
+        try:
+            if not (yield from self._draining(drained, raises, ROUNDS)):
+                raise LifecycleError(
+                    f"{drained.ran:,} jobs ran and there are more: do they enqueue each other?"
+                )
+        finally:
+            self._own_worker.leave()
         return drained
 
-    def _draining(self, drained: Drained, raises: bool) -> Steps[None]:
+    def _draining(self, drained: Drained, raises: bool, most: int) -> Steps[bool]:
+        """Whether all that is ready ran; False where that would be more jobs than `most`."""
         worker = self._own_worker
         again = True
         while again:
             again = False
             for keys in self._queues():
-                if not has_work(self._server.db, keys, self._now_ms):
+                if not self._has_work(keys):
                     continue
                 before = len(drained.jobs)
-                if (yield from worker.run_queue(keys, drained, raises)):
-                    again = True
+                work = self._work(keys, drained, most)
+                again |= yield from worker.run_queue(keys, drained, raises, work)
+                if has_upkeep(self._server.db, keys, self._now_ms):
+                    worker.upkeep(keys)
                 self.ran += drained.jobs[before:]
                 if raises:
                     _raise_first(drained.jobs[before:])
-            if len(drained.jobs) > ROUNDS:
-                raise LifecycleError(
-                    f"{len(drained.jobs)} jobs ran and there are more: do they enqueue each other?"
-                )
+            if drained.ran >= most and any(map(self._has_work, self._queues())):
+                return False
+        return True
+
+    def _has_work(self, keys: QueueKeys) -> bool:
+        return has_work(self._server.db, keys, self._now_ms)
+
+    def _work(self, keys: QueueKeys, drained: Drained, most: int) -> Callable[[], bool]:
+        """Whether there is work in a queue, and so many jobs have not run yet."""
+        return lambda: drained.ran < most and self._has_work(keys)
 
     # -- inside ------------------------------------------------------------------------------------
 

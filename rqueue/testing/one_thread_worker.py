@@ -129,6 +129,7 @@ class OneThreadWorker:
         self._slot = CurrentJob(NAME)
         self._services: Services | None = None
         self._declaring: dict[QueueKeys, Subscription] = {}
+        self._serving: dict[QueueKeys, Subscription] = {}
         self._page = StatusPage(1)
         self._reporter = Reporter(connection, at_once=True)
         self._number = 0
@@ -136,14 +137,19 @@ class OneThreadWorker:
 
     # -- jobs --------------------------------------------------------------------------------------
 
-    def run_queue(self, keys: QueueKeys, drained: Drained, stop: bool) -> Steps[bool]:
+    def run_queue(
+        self, keys: QueueKeys, drained: Drained, stop: bool, work: Callable[[], bool]
+    ) -> Steps[bool]:
         """Run jobs of a queue until none is ready; whether there was one. stop: behind the first
-        that fails."""
+        that fails. work: whether there may be something to run. The consumer stays until
+        `leave`, and nothing wakes it."""
         self._prepare()
-        subscription = self._joined(keys)
+        subscription = self._serving.get(keys)
+        if subscription is None:
+            subscription = self._serving[keys] = self._joined(keys)
         ran = False
         try:
-            while True:
+            while work():
                 jobs = subscription.settle(1)
                 if subscription.todo:
                     jobs += [word for job in subscription.todo for word in job[:2]]
@@ -154,12 +160,26 @@ class OneThreadWorker:
                 failed = yield from self._run_one(subscription, jobs[0], jobs[1], drained)
                 if failed and stop:
                     break
-            subscription.settle(None)
+            if subscription.pending:
+                subscription.settle(None)
+            if subscription.state != "not_interested":
+                self._rest(subscription)
+        except BaseException:
+            self._serving.pop(keys).unregister()
+            raise
         finally:
-            subscription.unregister()
             self._slot.job = None
-        self._upkeep(keys)
         return ran
+
+    def leave(self) -> None:
+        """Leave the queues whose jobs were run."""
+        while self._serving:
+            self._serving.popitem()[1].unregister()
+
+    def _rest(self, subscription: Subscription) -> None:
+        """From now on nothing wakes a consumer."""
+        call = subscription.interest_call(Window(0))
+        subscription.state = self._connection.run(call, queue=subscription.queue)
 
     def _joined(self, keys: QueueKeys) -> Subscription:
         self._number += 1
@@ -301,6 +321,7 @@ class OneThreadWorker:
 
     def close(self) -> None:
         """End what the application began, and leave the queues."""
+        self.leave()
         for subscription in self._declaring.values():
             subscription.unregister()
         self._declaring.clear()
@@ -322,15 +343,12 @@ class OneThreadWorker:
             keys = QueueKeys(queue, self.settings.namespace)
             subscription = self._declaring.get(keys)
             if subscription is None:
-                subscription = self._joined(keys)
-                subscription.state = self._connection.run(
-                    subscription.interest_call(Window(0)), queue=queue
-                )
-                self._declaring[keys] = subscription
+                subscription = self._declaring[keys] = self._joined(keys)
+                self._rest(subscription)
             declaring = subscription.declaring(declared, "", self.settings.signer)
             run_course(declaring, subscription.run)
 
-    def _upkeep(self, keys: QueueKeys) -> None:
+    def upkeep(self, keys: QueueKeys) -> None:
         """What a supervisor does now and then."""
         more = True
         while more:

@@ -1,0 +1,109 @@
+"""How far `travel` goes: not further than so many jobs, and not on behalf of who is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import rqueue as rq
+from rqueue import ConfigError, ProducerLost, stream, task
+from rqueue.errors import LifecycleError
+from rqueue.model.parents import LOST_MS
+from rqueue.testing import Harness, harness
+from rqueue.testing.due_times import has_consumers
+
+Recorder = Any
+
+
+def test_a_journey_on_which_too_many_jobs_are_due_says_so(
+    queues: Harness, recorder: Recorder
+) -> None:
+    record = recorder(queue="q")
+    began = queues.now
+    record.enqueue_in(1)
+    rq.queue("q").schedules.set("often", record, every="2s")
+    with pytest.raises(LifecycleError) as error:
+        queues.travel("2d", most=20)
+    assert str(error.value) == (
+        "20 jobs ran, 20 of them of task 'record', and there are more; the clock has moved"
+        f" {(queues.now - began).total_seconds():.0f} of 172,800 s. travel(..., most=N) lets N of"
+        " them run, run=False none"
+    )
+    assert timedelta(seconds=36) <= queues.now - began <= timedelta(seconds=42)
+    there = queues.now
+    assert queues.travel("20s", most=11).ran == 11
+    assert queues.now == there + timedelta(seconds=20)
+    with pytest.raises(ConfigError, match="most"):
+        queues.travel("1m", most=0)
+
+
+def test_as_many_as_may_run_are_not_too_many(queues: Harness, recorder: Recorder) -> None:
+    record = recorder(queue="q")
+    for n in range(3):
+        record.enqueue_in(60 * n)
+    assert queues.travel("1h", most=3).ran == 3
+    record.enqueue(1), record.enqueue(2)
+    with pytest.raises(LifecycleError, match="and there are more; the clock has moved 0 of 60 s"):
+        queues.travel("1m", most=1)
+
+
+def test_jobs_that_enqueue_each_other_for_ever(
+    queues: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "ROUNDS", 25)
+
+    @task(queue="q")
+    def again() -> None:
+        again.enqueue()
+
+    again.enqueue()
+    with pytest.raises(LifecycleError, match="25 jobs ran and there are more: do they enqueue"):
+        queues.drain()
+
+
+def test_nobody_serves_a_queue_behind_a_journey(queues: Harness, recorder: Recorder) -> None:
+    record = recorder(queue="q")
+    record.enqueue_in(5)
+    queues.travel("1m")
+    record.enqueue(1)
+    queues.drain()
+    assert not has_consumers(queues._server.db)
+    record.enqueue(2)
+    assert [str(one.state) for one in queues.enqueued()] == ["ready"]
+
+
+def test_what_a_job_enqueues_on_the_way_is_not_handed_to_who_waits(
+    queues: Harness, done: list[Any]
+) -> None:
+    @task(queue="b")
+    def second() -> None:
+        done.append("b")
+
+    @task(queue="a")
+    def first() -> None:
+        assert second.enqueue().handed_to == ""
+        assert [str(one.state) for one in queues.enqueued(second)] == ["ready"]
+        done.append("a")
+
+    second.enqueue_in(1)
+    first.enqueue_in(10)
+    assert queues.travel("1m").ran == 3
+    assert done == ["b", "a", "b"]
+
+
+def test_a_producer_that_does_not_come_back(queues: Harness, recorder: Recorder) -> None:
+    record = recorder(queue="q")
+
+    def members() -> Iterator[Any]:
+        yield record.s(1)
+        raise OSError("no such table")
+
+    with pytest.raises(OSError, match="no such table"):
+        stream(members(), record.si(2)).enqueue(id="w")
+    assert queues.travel(LOST_MS / 1000 - 1).ran == 0
+    queues.travel(2)
+    with pytest.raises(ProducerLost):
+        rq.queue("q").job("w").result(0)

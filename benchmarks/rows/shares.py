@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import BATCH, BODY
 from benchmarks.lab.rounds import spread
-from benchmarks.lab.script_queue import script_queue
+from benchmarks.lab.script_queue import ScriptQueue, script_queue
 from benchmarks.rows.row import Figure, Target, row
 from rqueue.model.ids import new_id
 from rqueue.protocol import commands
@@ -13,56 +13,61 @@ from rqueue.protocol.commands import Put, Window
 from rqueue.protocol.policies import PLAIN, Kind
 
 KIND = Kind.of(["shares"])
-MANY = 10_000
-"""Shares of which each has jobs."""
+WORDS = {1: "one share", 100: "a hundred", 10_000: "ten thousand", 1_000_000: "a million"}
+"""Shares of which each has jobs; of a million one each, of others two at the least."""
+
+MOST = Target(12, 1.3, more=False)
 
 
-def _drain(bench: Bench, shares: int, window: Window, jobs: int) -> float:
-    """Redis's time for a pull of a job and its settle, of jobs that wait, µs. shares: that they are
-    of; 0: the queue is a plain one."""
-    with script_queue(bench, KIND if shares else PLAIN) as queue:
-        keys, waiting = queue.keys, max(jobs, 2 * shares)
-        term, done, count = queue.register("c", window), list[str](), 0
-        for first in range(0, waiting, BATCH):
-            puts = [
-                Put(new_id(), BODY, share=f"s{number % shares}" if shares else "")
-                for number in range(first, min(first + BATCH, waiting))
-            ]
-            queue.run(commands.enqueue(keys, puts))
-        with queue.timed() as spent:
-            while count < jobs:
-                found = queue.run(commands.settle(keys, "c", term, window, ack=done)).jobs
-                done = [id_.decode() for id_ in found[::2]]
-                count += len(done)
+def _fill(queue: ScriptQueue, shares: int, waiting: int) -> None:
+    """So many jobs wait, of these shares by turns; 0: of none."""
+    for first in range(0, waiting, BATCH):
+        puts = [
+            Put(new_id(), BODY, share=f"s{number % shares}" if shares else "")
+            for number in range(first, min(first + BATCH, waiting))
+        ]
+        queue.run(commands.enqueue(queue.keys, puts))
+
+
+def _drain(queue: ScriptQueue, name: str, window: Window, jobs: int) -> float:
+    """Redis's time for a pull of a job and its settle, of jobs that wait, µs."""
+    keys, term, done, count = queue.keys, queue.register(name, window), list[str](), 0
+    with queue.timed() as spent:
+        while count < jobs:
+            call = commands.settle(keys, name, term, window, ack=done)
+            done = [id_.decode() for id_ in queue.run(call).jobs[::2]]
+            count += len(done)
     return spent.us / count
 
 
 @row("shares", "Redis time of a job of a share, to that of one in a plain queue")
 def shares(bench: Bench) -> list[Figure]:
-    """Jobs that wait are pulled and acked, in batches and one by one: of a plain queue, of one
-    share, of a hundred, and of ten thousand."""
-    batches: dict[int, list[float]] = {0: [], 1: [], 100: [], MANY: []}
-    singles: dict[int, list[float]] = {0: [], 1: [], 100: [], MANY: []}
-    many = bench.size.of(300, MANY, MANY)
+    """Jobs that wait are pulled and acked, in batches, then one by one: of a plain queue, of one
+    share, of a hundred, of ten thousand, and at full size of a million."""
+    most = bench.size.of(300, 10_000, 1_000_000)
+    numbers = [0, *(number for number in WORDS if number <= 10_000 or number == most)]
+    together, alone = bench.size.of(500, 10_000, 50_000), bench.size.of(100, 2_000, 10_000)
+    batches: dict[int, list[float]] = {number: [] for number in numbers}
+    singles: dict[int, list[float]] = {number: [] for number in numbers}
     for _ in range(bench.rounds):
-        for number in batches:
-            its = min(number, many)
-            jobs = bench.size.of(500, 10_000, 50_000)
-            batches[number].append(_drain(bench, its, Window(100), jobs))
-            jobs = bench.size.of(100, 2_000, 10_000)
-            singles[number].append(_drain(bench, its, Window(1), jobs))
+        for number in numbers:
+            its = min(number, most)
+            waiting = max(together + alone + 100, its if its > 10_000 else 2 * its)
+            with script_queue(bench, KIND if number else PLAIN) as queue:
+                _fill(queue, its, waiting)
+                batches[number].append(_drain(queue, "a", Window(100), together))
+                singles[number].append(_drain(queue, "b", Window(1), alone))
 
     def times(found: dict[int, list[float]], number: int) -> list[float]:
         return [one / plain for one, plain in zip(found[number], found[0], strict=True)]
 
-    most = Target(12, 1.3, more=False)
-    return [
-        Figure("a job of a plain queue, in batches", spread(batches[0]), "µs"),
-        Figure("of one share", spread(times(batches, 1)), "×", Target(3, 1.3, more=False)),
-        Figure("of a hundred shares", spread(times(batches, 100)), "×", most),
-        Figure("of ten thousand shares", spread(times(batches, MANY)), "×", most),
-        Figure("a job of a plain queue, one by one", spread(singles[0]), "µs"),
-        Figure("of one share, one by one", spread(times(singles, 1)), "×", most),
-        Figure("of a hundred, one by one", spread(times(singles, 100)), "×", most),
-        Figure("of ten thousand, one by one", spread(times(singles, MANY)), "×", most),
-    ]
+    figures = [Figure("a job of a plain queue, in batches", spread(batches[0]), "µs")]
+    for number in numbers[1:]:
+        words = WORDS[number] if number == 1 else f"{WORDS[number]} shares"
+        target = Target(3, 1.3, more=False) if number == 1 else MOST
+        figures.append(Figure(f"of {words}", spread(times(batches, number)), "×", target))
+    figures.append(Figure("a job of a plain queue, one by one", spread(singles[0]), "µs"))
+    for number in numbers[1:]:
+        what = f"of {WORDS[number]}, one by one"
+        figures.append(Figure(what, spread(times(singles, number)), "×", MOST))
+    return figures

@@ -172,10 +172,8 @@ class Connection:
                 inner = self._inner
                 packed = inner.pack_commands(commands)
                 inner.send_packed_command(packed, check_health=False)
-        except (rx.RedisError, OSError) as error:
-            raise self._broken(error) from error
-        except BaseException:
-            self.close()  # interrupted: half of the command may have been sent
+        except BaseException as error:
+            self._failed(error)
             raise
 
     def read(self) -> Any:
@@ -184,12 +182,8 @@ class Connection:
             if self._resp is not None:
                 return self._resp.read()
             return self._inner.read_response()
-        except rx.ResponseError:
-            raise
-        except (rx.RedisError, OSError) as error:
-            raise self._broken(error) from error
-        except BaseException:
-            self.close()  # interrupted: the reply would be taken for that of the next command
+        except BaseException as error:
+            self._failed(error)
             raise
 
     def command(self, *command: Arg) -> Any:
@@ -201,12 +195,8 @@ class Connection:
             return self.read()
         try:
             return self._resp.ask(command)
-        except rx.ResponseError:
-            raise
-        except (rx.RedisError, OSError) as error:
-            raise self._broken(error) from error
-        except BaseException:
-            self.close()  # interrupted: the reply would be taken for that of the next command
+        except BaseException as error:
+            self._failed(error)
             raise
 
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
@@ -338,6 +328,17 @@ class Connection:
         if refusal is not None and moved_on(refusal):
             self.close()
         return refusal
+
+    def _failed(self, error: BaseException) -> None:
+        """A command or its reply failed. Raises what a broken connection means; other errors are to
+        be raised as they are."""
+        if isinstance(error, rx.ResponseError):
+            return  # a reply like any other
+        if isinstance(error, rx.RedisError | OSError):
+            raise self._broken(error) from error
+        # interrupted: half of a command may have been sent, or a reply be on its way, which would
+        # be taken for that of the next command
+        self.close()
 
     def _broken(self, error: Exception, *, sent: bool = True) -> Exception:
         # a reply may still be on its way: this connection must not be used again

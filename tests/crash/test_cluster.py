@@ -42,6 +42,10 @@ CHANCE_S, CHANCE_ONCE_S = 0.1, 1.5
 """Seconds that it may be in any case, likewise. A node is away for longer, and a worker that waited
 for one did so for 2 s; on a machine that does other things a single gap may be any chance's."""
 
+RESUMED_S = 1.0
+"""Seconds after a promotion by which jobs of the queue that waited for it end again, in the middle
+of many rounds."""
+
 rounds = pytest.mark.parametrize(
     "rounds", [1, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
 )
@@ -85,6 +89,12 @@ def held_up_nobody_else(outcomes: Sequence[Outcome]) -> None:
         before = median(outcome.before for outcome in outcomes)
         from_there_on = median(outcome.others for outcome in outcomes)
         assert from_there_on <= max(CHANCE * before, CHANCE_S), "stalls of the others"
+
+
+def went_on_soon(outcomes: Sequence[Outcome]) -> None:
+    """The queue that met the fault waited no longer than it had to."""
+    if len(outcomes) > 1:
+        assert median(outcome.resumed for outcome in outcomes) <= RESUMED_S
 
 
 def test_queues_of_three_masters_are_served_by_one_pool(
@@ -197,6 +207,7 @@ def test_a_master_that_is_killed_holds_up_its_own_queues_alone(
     said(f"a master killed, {replicas} replicas confirm", outcomes, capsys)
     assert not replicas or not any(outcome.lost for outcome in outcomes)
     held_up_nobody_else(outcomes)
+    went_on_soon(outcomes)
 
 
 @rounds
@@ -222,6 +233,7 @@ def test_a_master_that_hangs_holds_up_its_own_queues_alone(
     said("a master that hangs", outcomes, capsys)
     assert not any(outcome.lost for outcome in outcomes)
     held_up_nobody_else(outcomes)
+    went_on_soon(outcomes)
 
 
 # -- a slot moves ----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.status_page import DRAIN
+from rqueue_workers.worker.under_way import ANSWER_S, HURRIED_S
 from tests.property.sources import sound
 from tests.support import profiles
 from tests.support.profiles import examples
@@ -239,6 +240,31 @@ def test_registrations_that_are_lost_together_are_asked_for_once_each(
     finally:
         played.teardown()
     assert asked <= 12 + 2
+
+
+def test_a_call_to_a_redis_that_was_replaced_is_not_waited_for(machine: type[Machine]) -> None:
+    """The supervisor has found the one that answers now, while a call to the other is under way."""
+    played = machine()
+    try:
+        played.begin(queues=2, spec={"async_slots": 0}, rare=False, apart=True)
+        played.enqueue(pick=0, many=[("sync", None, [], 0)], alone=False)
+        played.holds()
+        (worker,) = played.living
+        (job,) = played.world.jobs
+        played.world.hang(played.world.queues[0].name)
+        played.tell(job)
+        played.world.advance(ANSWER_S / 4)
+        dispatcher = worker.child.dispatcher
+        assert dispatcher.subscriptions[0].engaged and not dispatcher.away
+        worker.doubt(0)
+        played.world.advance(HURRIED_S + 0.01)
+        assert dispatcher.away == [dispatcher.routes[0]]
+        played.go_on()
+        played.let_pass(1)
+        played.holds()
+        assert job.ends == ["none"] and not dispatcher.away and not played.unended()
+    finally:
+        played.teardown()
 
 
 def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -> None:

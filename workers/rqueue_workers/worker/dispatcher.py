@@ -92,8 +92,10 @@ class Dispatcher(Hearing):
                     continue
                 subscription.doubtful = True
                 subscription.route.listener.suspect()
-                if subscription.route not in self._posted and not subscription.engaged:
-                    subscription.route.connection.suspect()  # else that call will tell
+                if (under_way := subscription.route.under_way) is not None:
+                    under_way.hurry()
+                elif subscription.route not in self._posted:  # else that call will tell
+                    subscription.route.connection.suspect()
 
     def join(self) -> bool:
         """Register in all queues that can be reached; whether one of their routes is there."""

@@ -19,6 +19,9 @@ from rqueue_workers.worker.target_calls import TargetCalls
 ANSWER_S = 2.0
 """Seconds after which a node of a cluster that has not answered counts as gone."""
 
+HURRIED_S = 0.25
+"""The same, where another one may have taken its place already."""
+
 BRIEF_S = 0.002
 """Seconds that an answer of such a node is waited for, before other queues are seen to meanwhile:
 nearly all come sooner."""
@@ -52,6 +55,10 @@ class UnderWay:
     def stirs(self, now: float) -> bool:
         """Whether there is something to do: a reply is there, or should be."""
         return self.over or now >= self.look_at or (self._knock is None and self._way.answered())
+
+    def hurry(self) -> None:
+        """The node may be gone: what is not answered soon counts as lost."""
+        self.look_at = min(self.look_at, monotonic() + HURRIED_S)
 
     def go_on(self, within: float = 0.0) -> bool:
         """Read what is there, and send what follows. Whether all is done. Waits at most so many

@@ -112,288 +112,73 @@ if total == 1 and how == '0' and not plan and levels == '4' and not row[8] and n
 end
 --- @end
 
-local note, noted
+--- @include "enqueue/known"
+--- @include "enqueue/taker"
+--- @include "enqueue/admission"
+--- @include "enqueue/places"
+--- @if instead
+--- @include "enqueue/owners"
+--- @end
+--- @include "enqueue/entry"
+--- @include "enqueue/telling"
+local step = {
+  base = base, now = now, how = how, total = total, plan = plan, arguments = ARGV, first = FIRST,
+  levels = levels, paused = paused, timer = timer, ranked = ranked, browsing = row[8], waiters = waiters,
+  fresh = not row[1] or joins,
+}
+--- @if fit
+step.request, step.fitted = request, fitted
+--- @end
+local note
 if how ~= '0' and how ~= '1' and how ~= '2' then
   --- @include "enqueue/write_log"
   note, fault = write_log_open(base, how)
   if not note then return fault end
-  noted = write_log_append
+  step.noted = write_log_append
 end
 
-local ids, refused, accepted = {}, {}, total
-for i = 1, total do ids[i] = ARGV[FIRST + 2 * (i - 1)] end
-local live = redis.call('HMGET', base .. 'jobs', unpack(ids))
-local ended = redis.call('HMGET', base .. 'ended', unpack(ids))
-local older = redis.call('HMGET', base .. 'ended:old', unpack(ids))
-local seen = total > 1 and {} or nil
-for i = 1, total do
-  local id = ids[i]
-  if live[i] or ended[i] or older[i] or seen and seen[id] then
-    refused[#refused + 1] = i - 1
-    ids[i] = false
-    accepted = accepted - 1
-  elseif seen then
-    seen[id] = true
-  end
+known_drop(step)
+if step.accepted == 0 then
+  if note then step.noted(note, 0, total) end
+  return { now, 0, step.refused, '' }
 end
-if accepted == 0 then
-  if note then noted(note, 0, total) end
-  return { now, 0, refused, '' }
-end
-
 --- @if instead
--- of some the keys are those of other jobs: these are the answer
-local uniques = { now = now, over = ARGV.over, timer = timer, paused = paused, index = {}, answered = {}, replaced = {} }
-if plan then
-  fault = nil
-  --- @each fault = instead(base, plan, ids, uniques)
-  if fault then return fault end
-  accepted = accepted - #uniques.answered / 3
-  if uniques.replaced[1] then
-    --- @include "queue/sound"
-    fault = sound_fault(base, levels)
-    if fault then return fault end
-    for _, one in ipairs(uniques.replaced) do
-      if one.over then ARGV[FIRST + 2 * one.over - 1] = ARGV[FIRST + 2 * one.at - 1] end
-    end
-  end
-  if accepted == 0 then
-    if uniques.replaced[1] then
-      --- @each replace(base, uniques, ARGV, FIRST)
-    end
-    if note then noted(note, 0, total) end
-    return { now, 0, refused, '', uniques.answered }
-  end
+fault = owners_answer(step, ARGV.over)
+if fault then return fault end
+if step.accepted == 0 then
+  owners_replace(step)
+  if note then step.noted(note, 0, total) end
+  return { now, 0, step.refused, '', step.uniques.answered }
 end
 --- @end
 --- @if parents
 if plan then
   fault = nil
-  --- @each fault = parents(base, plan, ids, refused)
+  local known = #step.refused
+  --- @each fault = parents(base, plan, step.ids, step.refused)
   if fault then return fault end
-  if plan[1].waits then how = '2' end
+  if plan[1].waits then step.how = '2' end
   -- members of a stream may be known by their numbers alone
-  accepted = total - #refused
-  if accepted == 0 then
-    if note then noted(note, 0, total) end
-    return { now, 0, refused, '' }
+  step.accepted = step.accepted - (#step.refused - known)
+  if step.accepted == 0 then
+    if note then step.noted(note, 0, total) end
+    return { now, 0, step.refused, '' }
   end
 end
 --- @end
---- @if able
-if total == 1 and plan and waiters[1] then
-  waiters = nil
-  --- @each waiters = able(base, plan[1])
-end
---- @end
--- Direct delivery: nothing waits before the job, and a waiting consumer has credit for it.
-local taker, give
-local busy = false
---- @if busy
-if total == 1 and plan then
-  busy = nil
-  --- @each busy = busy(base, plan[1], now)
-end
---- @end
-if total == 1 and how ~= '2' and waiters[1] and not (plan and plan[1].due > 0) and not busy then
-  --- @include "deliver/direct"
-  taker, give = deliver_direct_consumer(base, now, levels, ranked, waiters, #ARGV[FIRST + 1] + 64), deliver_direct
-end
-if how == '1' and not taker then
-  return redis.error_reply('NOCONSUMER no consumer waits with credit for this job')
-end
+fault = taker_find(step) or admission_fault(step)
+if fault then return fault end
 
-if waiters[1] and (not taker or taker.name == timer) or row[8] then
-  --- @include "enqueue/sound"
-  fault = enqueue_sound(base, taker and {} or { unpack(waiters, 1, accepted) },
-    { timer = timer, ranked = ranked, browsing = row[8] })
-  if fault then return fault end
-end
+places_lay_out(step)
+fault = places_take(step)
+if fault then return fault end
+entry_store(step)
+entry_place(step)
+telling_all(step)
 
---- @if meets
-if plan then
-  --- @include "queue/sound_jobs"
-  local tags = {}
-  for i, run in ipairs(plan) do tags[i] = run.tags end
-  fault = sound_jobs(base, tags)
-  if fault then return fault end
-end
---- @end
---- @if displace
---- @include "enqueue/arrivals"
---- @if weight
-request.bytes, request.largest = arrivals_bytes(ids, ARGV, FIRST)
---- @end
-local displaced = { victims = {}, gone = {}, ready = plan and arrivals_count(plan, ids) or accepted }
---- @if weight
-displaced.bytes = request.bytes
---- @end
---- @each displace(base, plan and arrivals_of(plan, ids) or {}, displaced)
-if displaced.victims[1] or displaced.trims then
-  --- @include "queue/sound"
-  local all = levels .. ',4'
-  for _, run in ipairs(plan or {}) do all = all .. ',' .. run.level end
-  fault = sound_fault(base, all)
-  if fault then return fault end
-end
---- @end
---- @if fit
-if not fitted then
-  request.jobs = accepted
-  --- @if weight
-  --- @include "enqueue/arrivals"
-  request.bytes, request.largest = arrivals_bytes(ids, ARGV, FIRST)
-  --- @end
-  --- @if displace
-  request.victims = displaced and displaced.victims or {}
-  request.gone = #request.victims
-  --- @end
-  --- @each full = fit(base, request)
-  if full then return full end
-end
---- @end
+if note then step.noted(note, step.accepted, total) end
 --- @if overdue
--- a queue that nobody serves is swept by who enqueues; a key of another type is met here, where nothing is changed yet
-local overdue
-if plan then
-  --- @each overdue = overdue(base, now)
-end
-if overdue then
-  --- @include "queue/sound"
-  fault = sound_fault(base, levels)
-  --- @if meets
-  --- @include "queue/sound_swept"
-  fault = fault or sound_swept(base, now, {})
-  --- @end
-  if fault then return fault end
-end
---- @end
-local position = redis.call('HINCRBY', meta, 'seq', accepted) - accepted
-local before, stored, lists, scheduled, ready = position, {}, nil, nil, accepted
-if plan then
-  --- @include "enqueue/batch_terms"
-  lists, scheduled, ready = batch_terms_lay_out(plan, ids, position, now, stored, ARGV, FIRST)
-else
-  local tail, waiting = string.format(',%d;', now - EPOCH), accepted == total and ids or {}
-  for i = 1, total do
-    local id = ids[i]
-    if id then
-      position = position + 1
-      stored[#stored + 1] = id
-      stored[#stored + 1] = string.format('%d', position) .. tail .. ARGV[FIRST + 2 * i - 1]
-      waiting[#stored / 2] = id
-    end
-  end
-  lists = { [4] = waiting }
-end
-
--- what may meet a key of another type comes first, and is undone where it does; all other keys were looked at
-local pushed = {}
---- @if marked
-if taker and plan and plan.placed then
-  local value = stored[2]
-  --- @each value = marked(base, plan.placed[1], value)
-  stored[2] = value
-end
---- @end
-if taker then
-  fault = give(base, now, taker, timer, stored[1], stored[2])
-else
-  for level, waiting in pairs(lists) do
-    local length = #waiting == 0 or redis.pcall('RPUSH', base .. 'ready:' .. level, unpack(waiting))
-    if type(length) == 'table' then
-      fault = length
-      break
-    end
-    if #waiting > 0 then pushed[level] = #waiting end
-  end
-end
-if scheduled and not fault then
-  --- @include "queue/sound_type"
-  fault = sound_type(base, 'scheduled', 'zset')
-end
-if fault then
-  for level, count in pairs(pushed) do redis.call('LTRIM', base .. 'ready:' .. level, 0, -count - 1) end
-  if before > 0 then redis.call('HINCRBY', meta, 'seq', -accepted) else redis.call('HDEL', meta, 'seq') end
-  --- @include "queue/refused"
-  return refused_reply(fault)
-end
-
-redis.call('HSET', base .. 'jobs', unpack(stored))
---- @if weigh
-local where = taker and 'held' or nil
---- @each weigh(base, now, stored, where)
---- @end
---- @if owned
-if plan then
-  --- @each owned(base, now, uniques.index, taker)
-  if uniques.replaced[1] then
-    --- @each replace(base, uniques, ARGV, FIRST)
-  end
-end
---- @end
---- @each stays(base)
-if not row[1] or joins then schema_stamp(meta) end
---- @if entered
-if plan and not taker then
-  -- before those leave that their parents let go at once
-  --- @each entered(base, now, stored)
-end
---- @end
---- @if defers
-if plan and (plan.deferred or plan.dependants or plan.joined) then
-  --- @each defers(base, plan, now)
-end
---- @end
-if ready > 0 and (plan or levels ~= '4') then
-  --- @include "order/levels"
-  levels_use(meta, levels, lists)
-end
---- @if displace
-if displaced.victims[1] then
-  --- @include "queue/open"
-  --- @include "finish/displaced"
-  displaced_end(base, queue_open(base), displaced)
-end
---- @end
---- @if shelf
-if plan and plan.placed then
-  if taker then
-    --- @each claim(base, plan.placed[1], nil, taker.name, now)
-  else
-    local state, others = { now = now }, plan.placed
-    --- @if displace
-    state.displaced = displaced
-    --- @end
-    --- @each others = shelf(base, state, others)
-    ready = ready - (state.kept_back or 0)
-  end
-end
---- @end
---- @if trim
-if displaced.trims and not taker then
-  local left
-  --- @each left = trim(base, false)
-  ready = math.min(ready, left)
-end
---- @end
-if waiters[1] and ready > 0 and not taker then
-  --- @include "consumer/notify"
-  consumer_notify(base, now, ready, timer, ranked)
-end
-if scheduled then
-  --- @include "schedule/add"
-  -- after the other consumers were notified: one that is notified now looks at the schedule itself
-  schedule_add(base, scheduled)
-  if not paused then schedule_add_watch(base, now, scheduled.soonest, timer) end
-end
-if row[8] then
-  --- @include "consumer/browsers"
-  browsers_tell(base)
-end
-if note then noted(note, accepted, total) end
---- @if overdue
-if overdue then
+if step.overdue then
   --- @include "queue/open"
   --- @each upkeep(base, queue_open(base))
 end
@@ -406,7 +191,8 @@ end
 --- @if grown
 --- @each grown(base, now, depth)
 --- @end
+local receiver = step.taker and step.taker.name or ''
 --- @if instead
-do return { now, accepted, refused, taker and taker.name or '', uniques.answered } end
+do return { now, step.accepted, step.refused, receiver, step.uniques.answered } end
 --- @end
-return { now, accepted, refused, taker and taker.name or '' }
+return { now, step.accepted, step.refused, receiver }

@@ -203,17 +203,17 @@ PLANTED = {
     ),
     "an enqueue does not look before it sweeps": (
         "enqueue that sweeps",
-        "enqueue.lua",
-        """if overdue then
-  --- @include "queue/sound"
-  fault = sound_fault(base, levels)
+        "include/enqueue/admission.lua",
+        """  if overdue then
+    --- @include "queue/sound"
+    fault = sound_fault(base, step.levels)
 """,
-        "if overdue then\n",
+        "  if overdue then\n",
     ),
     "an enqueue does not look before it displaces": (
         "enqueue that displaces",
-        "enqueue.lua",
-        "  fault = sound_fault(base, all)\n",
+        "include/enqueue/admission.lua",
+        "    fault = sound_fault(base, all)\n",
         "",
     ),
     "a pull does not look before it ends what expired": (
@@ -248,7 +248,7 @@ PLANTED = {
     ),
     "an enqueue does not look at the levels that it is the first of": (
         "enqueue of levels into a full ring",
-        "enqueue.lua",
+        "include/enqueue/admission.lua",
         "do all = all .. ',' .. run.level end",
         "do all = all .. '' end",
     ),
@@ -292,8 +292,8 @@ PLANTED = {
     ),
     "an enqueue does not look at its group": (
         "enqueue behind others of a group",
-        "enqueue.lua",
-        "  fault = sound_jobs(base, tags)\n",
+        "include/enqueue/admission.lua",
+        "    fault = sound_jobs(base, tags)\n",
         "",
     ),
     "a settle does not look at the groups of its jobs": (

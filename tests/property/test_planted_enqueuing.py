@@ -25,8 +25,8 @@ from tests.property.planted import (
 FAULTS = [
     Fault(
         "an arrival wakes nobody",
-        "enqueue.lua",
-        "if waiters[1] and ready > 0 and not taker then",
+        "include/enqueue/telling.lua",
+        "if step.waiters[1] and step.ready > 0 and not step.taker then",
         "if false then",
     ),
     Fault(
@@ -78,7 +78,7 @@ FAULTS = [
     ),
     Fault(
         "an id that has ended is accepted again",
-        "enqueue.lua",
+        "include/enqueue/known.lua",
         "if live[i] or ended[i] or older[i]",
         "if live[i] or older[i]",
         (begin((1, 0)), enqueue(), HEAR, settle("ack"), PAUSE, enqueue(limit=1, known=True)),
@@ -107,10 +107,10 @@ FAULTS = [
     ),
     Fault(
         "an immediate job that is refused is stored",
-        "enqueue.lua",
-        "if how == '1' and not taker then",
-        "redis.call('HSET', base .. 'jobs', ids[1], ARGV[FIRST + 1])\n"
-        "if how == '1' and not taker then",
+        "include/enqueue/taker.lua",
+        "if step.how == '1' and not taker then",
+        "redis.call('HSET', base .. 'jobs', step.ids[1], step.arguments[step.first + 1])\n"
+        "if step.how == '1' and not taker then",
     ),
 ]
 

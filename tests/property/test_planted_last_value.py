@@ -48,8 +48,8 @@ FAULTS = [
     ),
     Fault(
         "what an enqueue displaces does not end",
-        "enqueue.lua",
-        "  displaced_end(base, queue_open(base), displaced)\n",
+        "include/enqueue/entry.lua",
+        "    displaced_end(step.base, queue_open(step.base), step.displaced)\n",
         "",
         (begin((0, 0)), put("a"), put("a")),
     ),

@@ -59,8 +59,8 @@ FAULTS = [
     ),
     Fault(
         "consumers are notified of jobs of a batch that make room",
-        "enqueue.lua",
-        "  ready = math.min(ready, left)\n",
+        "include/enqueue/entry.lua",
+        "    step.ready = math.min(step.ready, left)\n",
         "",
         (begin((1, 0), (1, 0), (1, 0)), put(4, 4, 4)),
     ),

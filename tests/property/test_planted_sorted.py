@@ -100,9 +100,10 @@ FAULTS = [
     ),
     Fault(
         "a consumer is not notified of jobs with keys",
-        "enqueue.lua",
-        "if waiters[1] and ready > 0 and not taker then",
-        "if waiters[1] and ready > 0 and not taker and not (plan and plan.placed) then",
+        "include/enqueue/telling.lua",
+        "if step.waiters[1] and step.ready > 0 and not step.taker then",
+        "if step.waiters[1] and step.ready > 0 and not step.taker"
+        " and not (step.plan and step.plan.placed) then",
         (begin((1, 0), (1, 0)), put("b", "a")),
     ),
     Fault(

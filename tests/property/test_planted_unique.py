@@ -71,8 +71,8 @@ FAULTS = [
     ),
     Fault(
         "what is stored has no key",
-        "enqueue.lua",
-        "  --- @each owned(base, now, uniques.index, taker)\n",
+        "include/enqueue/entry.lua",
+        "    --- @each owned(base, now, step.uniques.index, taker)\n",
         "",
         (NOBODY, put("ex:a")),
     ),
@@ -232,7 +232,7 @@ FAULTS = [
     ),
     Fault(
         "of a batch the first arguments count",
-        "enqueue.lua",
+        "include/enqueue/owners.lua",
         "if one.over then",
         "if false then",
         (NOBODY, put("sr:a", "sr:a")),
@@ -240,8 +240,8 @@ FAULTS = [
     Fault(
         "a transaction replaces nothing",
         "enqueue.lua",
-        "    if uniques.replaced[1] then\n      --- @each replace",
-        "    if false then\n      --- @each replace",
+        "  owners_replace(step)\n",
+        "",
         (ONE, put("ex:b"), HEAR, put("sr:a"), commit("ack", "a", padding=1)),
     ),
     Fault(

@@ -15,7 +15,8 @@ def lines(path: Path) -> int:
 
 def test_no_file_is_too_long() -> None:
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-    assert len(files) > 500
+    files += (ROOT / "lua").rglob("*.lua")
+    assert len(files) > 800
     long = {str(path.relative_to(ROOT)): lines(path) for path in files if lines(path) > MOST}
     long = {name: count for name, count in long.items() if name not in LARGER}
     assert not long, "split these into rooms: " + ", ".join(f"{n} ({c})" for n, c in long.items())

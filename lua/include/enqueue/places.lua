@@ -30,7 +30,7 @@ local function places_lay_out(step)
   step.lists, step.ready = { [4] = waiting }, accepted
 end
 
---- Puts ready jobs into their lists, or delivers the one that somebody takes. What may meet a key of another type comes
+--- Puts ready jobs into their lists, or delivers the one that has a taker. What may meet a key of another type comes
 --- first, and is undone where it does: returns an error reply then. All other keys were looked at.
 local function places_take(step)
   local base, taker, pushed, fault = step.base, step.taker, {}, nil

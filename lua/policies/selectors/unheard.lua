@@ -1,6 +1,6 @@
 --- @hooks audience
 --- @include "order/unlabelled"
---- @include "queue/constants"
+--- @include "consumer/most"
 
 --- Classes with ready jobs that no registered consumer takes: labels, jobs, ... into `found`; "?" is what has no labels
 --- noted.

@@ -24,6 +24,7 @@ from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.key_types import types_met_by
 from rqueue.protocol.error_mapping import damaged, is_wrong_type, translate
 from rqueue.protocol.keys import queue_of
+from rqueue.protocol.kind_words import two_queues
 from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind, UnknownPolicy
 
 __all__ = ["Exchange"]
@@ -94,7 +95,9 @@ class Exchange(Generic[R]):
                 with suppress(ExcludedPolicies):  # of what the call needs itself
                     return PLAIN.having(self.call.needs)
             needed = ", ".join(self.call.needs)
-            raise ConfigError(needed, f"queue '{self._queue}': {error}") from None
+            raise ConfigError(
+                needed, f"queue '{self._queue}': {two_queues(error, self.call.needs)}"
+            ) from None
 
     def _of_kind(self, stamp: str, url: str) -> Exception | None:
         """The queue is of the kind with this stamp."""

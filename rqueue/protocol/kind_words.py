@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
 from rqueue.protocol.policies import PLAIN, POLICIES, ExcludedPolicies, Kind, UnknownPolicy
+
+OPTIONS = {
+    "flows": "workflows and after=",
+    "groups": "group=",
+    "last_value": "key=",
+    "limits": "limit=",
+    "shares": "share=",
+    "sorted": "sort_key=",
+    "sticky": "sticky groups",
+    "unique": "unique=",
+}
+"""What of a task or a call needs a policy, for people."""
+
+
+def two_queues(error: ExcludedPolicies, needs: Sequence[str]) -> str:
+    """What is wrong where a call needs policies that its queue cannot have, and what to do."""
+    if {*error.policies} <= {*needs}:
+        return str(error)
+    one, other = (OPTIONS.get(policy, policy) for policy in error.policies)
+    return f"{error}; let tasks with {one}, or those with {other}, have another: task(queue=...)"
 
 
 def kind_of(name: object) -> Kind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Self, get_args
 
 from rqueue.errors import ConfigError
@@ -234,6 +235,15 @@ class Options:
             given["at_ms"] = None
         return replace(self, **given)
 
+    def under(self, id: str) -> Options:
+        """The same options for the job of this id. Nothing is checked, as who packs the job checks
+        the id, and of a workflow there are very many."""
+        made = object.__new__(type(self))
+        for name, value in zip(_FIELDS, _values_of(self), strict=True):
+            object.__setattr__(made, name, value)
+        object.__setattr__(made, "id", id)
+        return made
+
     def to_opts(self) -> dict[str, Any] | None:
         """What travels in the envelope: only what is set; None when nothing is.
 
@@ -294,7 +304,9 @@ def waits_of(options: Options) -> str:
 
 
 _FAILURES = "'stop', 'continue', 'wait'"
-_NAMES = frozenset(f.name for f in fields(Options))
+_FIELDS = tuple(f.name for f in fields(Options))
+_NAMES = frozenset(_FIELDS)
+_values_of = attrgetter(*_FIELDS)
 
 
 def keyed(options: Options, task: str, arguments: Mapping[str, Any]) -> Options:

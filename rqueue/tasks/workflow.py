@@ -148,7 +148,7 @@ class Signature(Workflow[R]):
                 " mandatory, unique nor limit: the workflow says which job it is, and when it runs",
             )
         task.check((None,) * given + self.args, dict(self.kwargs))
-        options = replace(options, id=id)
+        options = options.under(id)
         kwargs = dict(self.kwargs)
         return JobRequest(task.name, self.args, kwargs, options, task.check.positional, queue)
 

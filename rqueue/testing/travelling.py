@@ -10,7 +10,7 @@ from rqueue.text.numbers import many
 __all__ = ["TRAVELLED", "too_many"]
 
 TRAVELLED = 10_000
-"""Jobs that one `travel` runs at the most, where it does not say how many: some ten seconds."""
+"""Jobs that one `travel` runs at the most, where it does not say how many."""
 
 
 def too_many(drained: Drained, moved_ms: int, whole_ms: int) -> str:

@@ -71,6 +71,20 @@ def test_two_policies_that_exclude_each_other_are_named(q: QueueFixture) -> None
     assert q.look().jobs == {}
 
 
+@one_kind
+def test_a_queue_that_others_made_one_of_another_policy_says_what_to_do(q: QueueFixture) -> None:
+    """As one meets it who gives a task of the default queue one more option."""
+    q.put("j", group="g")
+    q.queue.send("t", [], None, Options(unique=True, id="u"))
+    with pytest.raises(ConfigError) as error:
+        q.queue.send("t", [], None, Options(id="w", after=["j"]))
+    assert str(error.value) == (
+        f"flows: queue '{q.queue.name}': a queue has the policy flows or the policy unique, not"
+        " both; let tasks with workflows and after=, or those with unique=, have another:"
+        " task(queue=...)"
+    )
+
+
 def test_in_the_background_a_put_is_answered(server: EmbeddedRedis, queue_name: str) -> None:
     with Queue(queue_name, server.url) as queue:
         first = queue.enqueue(sync, 1)

@@ -1,8 +1,10 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rqueue.errors import ConfigError, InvalidName
+from rqueue.tasks.limits import Concurrency
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.retry import RetryPolicy
 
@@ -101,3 +103,9 @@ def test_what_is_wrong_is_said_in_a_sentence(fields: dict[str, Any], said: str) 
 def test_a_wrong_id() -> None:
     with pytest.raises(InvalidName):
         Options(id="")
+
+
+def test_the_same_options_under_another_id() -> None:
+    options = Options(priority=9, ttl=5, headers={"a": "b"}, limit=[Concurrency(2, name="x")])
+    assert options.under("j") == replace(options, id="j")
+    assert options.id is None

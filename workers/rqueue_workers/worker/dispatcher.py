@@ -141,7 +141,7 @@ class Dispatcher(Hearing):
                 or not subscription.term
                 or subscription.doubtful
                 or subscription.passing
-                or route.outage.since
+                or route.away
             ):
                 run_course(self._stepping(subscription, blocked), subscription.run)
             else:
@@ -178,7 +178,7 @@ class Dispatcher(Hearing):
             jobs = yield from subscription.settling(self.window(subscription, blocked))
             if not self._take_in(subscription, jobs):
                 yield from self._recalling(subscription, blocked)
-        if route.outage.since:
+        if route.away:
             self.back(route)
         if subscription.damage.since:
             subscription.damage.over(subscription.queue)
@@ -254,7 +254,7 @@ class Dispatcher(Hearing):
             or not subscription.term
             or subscription.doubtful
             or subscription.passing
-            or subscription.route.outage.since
+            or subscription.route.away
             or subscription.settle_first
             or subscription.follow_ups.jobs
             or subscription.stops.news

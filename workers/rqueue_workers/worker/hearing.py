@@ -61,7 +61,7 @@ class Hearing(Membership):
             return
         self._poll_at = now + POLL_S
         for route in self.routes:
-            if not route.heard or route in self.away:
+            if not route.heard or route.away:
                 continue
             if route.under_way is None or self._hears(route):
                 for wake in self._heard(route):
@@ -140,7 +140,7 @@ class Hearing(Membership):
             route
             for route in self.routes
             if route.heard
-            and route not in self.away
+            and not route.away
             and (route.under_way is None or self._hears(route))
         ]
         calls = self._awaited()

@@ -54,16 +54,17 @@ class Membership(Demand):
 
     def gone(self, route: Route, error: ServerError) -> None:
         """A call on a route failed. Raises what waiting does not mend."""
+        was = route.away
         route.gone(error)
-        if route not in self.away:
+        if not was:
             self.away.append(route)
         worker_connection.fails(error)
 
     def back(self, route: Route) -> None:
         """A call on a route succeeded."""
-        route.outage.over()
-        if route in self.away:
+        if route.away:
             self.away.remove(route)
+        route.back()
         if not self.away:
             worker_connection.works()
 

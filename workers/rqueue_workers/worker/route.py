@@ -42,6 +42,8 @@ class Route:
         self.listener = WakeListener(listening)
         self.reporter = Reporter(connection)
         self.outage = Outage(of)
+        self.away = False
+        """Whether Redis cannot be used on it, as far as is known."""
         self.heard: set[str] = set()
         """Labels of the consumers whose wake-ups are listened to."""
         self.under_way: UnderWay | None = None
@@ -76,11 +78,12 @@ class Route:
             self.under_way = None
             under_way.abandon(error)
         self.outage.note(error)
+        self.away = True
 
-    @property
-    def away(self) -> bool:
-        """Whether Redis cannot be used on it, as far as is known."""
-        return bool(self.outage.since)
+    def back(self) -> None:
+        """A call has succeeded."""
+        self.outage.over()
+        self.away = False
 
     @property
     def waiting(self) -> float:

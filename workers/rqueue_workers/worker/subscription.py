@@ -85,7 +85,7 @@ class Subscription(SettleCalls):
     @property
     def away(self) -> bool:
         """Whether the queue cannot be used: it is damaged, or Redis is gone."""
-        return bool(self.damage.since or self.route.outage.since)
+        return self.route.away or bool(self.damage.since)
 
     def barred(self, sure: float) -> bool:
         """Whether nothing here may begin: what ended last has to be settled first, which is not

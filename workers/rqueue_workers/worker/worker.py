@@ -224,7 +224,7 @@ class Worker:
             subscription = dispatcher.polling.next(resting)
         if subscription is not None:
             self._run(subscription)
-            if subscription.route in dispatcher.away:
+            if subscription.route.away:
                 pass  # what ended is reported when Redis is back
             elif subscription.todo:
                 dispatcher.post(subscription)
@@ -255,11 +255,11 @@ class Worker:
     def _look_around(self, but: Subscription | None) -> bool:
         """Settle and pull wherever there is reason to; whether there was."""
         worked = False
-        now, away = monotonic(), self.dispatcher.away
+        now = monotonic()
         for subscription in self.dispatcher.polling.in_turn():
             if (
                 subscription is not but
-                and subscription.route not in away
+                and not subscription.route.away
                 and self.dispatcher.wants(subscription, now)
             ):
                 self.dispatcher.step(subscription)

@@ -19,6 +19,10 @@ local base = string.sub(meta, 1, -5)
 local row = redis.call('HMGET', meta, 'v', 'clock')
 local fault = schema_fault(row[1])
 if fault then return fault end
+--- @if refers
+--- @each fault = refers()
+if fault then return fault end
+--- @end
 local now = clock(row[2])
 
 local list = base .. 'result:' .. id

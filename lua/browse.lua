@@ -25,6 +25,10 @@ local ROUNDS = 20
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500 then return redis.error_reply('BADARGS browse: a limit from 1 to 500') end
 

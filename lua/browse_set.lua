@@ -17,6 +17,10 @@ local limit = ARGV[4]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 limit = tonumber(limit)
 if not limit or limit < 1 or limit > 500
   or not (which == 'scheduled' or which == 'dead' or string.sub(which, 1, 5) == 'held:') then

@@ -24,6 +24,10 @@ local held = ARGV[2]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 
 local value = redis.call('HGET', base .. 'jobs', id)
 if not value then return { queue.now, result_read(base, id) and 'ended' or 'unknown' } end

@@ -73,6 +73,7 @@ if count > 0 then
 end
 --- @end
 --- @if addressed
+local whole = runs
 if count > 0 then
   --- @each runs = addressed(base, runs)
   if type(runs) == 'table' then return runs end
@@ -154,9 +155,12 @@ local answered = {}
 if joins then schema_stamp(meta) end
 if count > 0 then
   local arguments = { how, runs }
+  --- @if addressed
+  arguments[2] = whole
+  --- @end
   --- @if fit
   -- what follows a job that is done must not keep it from being settled, however full the queue is
-  if consumer ~= '' then arguments[2] = runs .. '>!' end
+  if consumer ~= '' then arguments[2] = arguments[2] .. '>!' end
   --- @end
   for i = FIRST, FIRST - 1 + 2 * count do arguments[#arguments + 1] = ARGV[i] end
   --- @if instead

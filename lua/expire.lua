@@ -20,6 +20,10 @@ local FIRST = 1
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local count = #ARGV
 if count < 1 or count > 50 then return redis.error_reply('BADARGS expire takes 1 to 50 ids') end
 failure = sound_fault(base, queue.levels)

@@ -15,6 +15,10 @@ local FIRST = 2
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 if step ~= 'look' and step ~= 'clear' and step ~= 'mend' or #ARGV < FIRST or #ARGV > 251 then
   return redis.error_reply('BADARGS key_owner: look, clear or mend, and 1 to 250 keys')
 end

@@ -22,6 +22,10 @@ local FIRST = 2
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 others = tonumber(others)
 if #ARGV > FIRST + 249 or not others or others < 0 or others > 2 ^ 31 or others ~= math.floor(others) then
   return redis.error_reply('BADARGS promote takes a number of others and at most 250 ids')

@@ -23,6 +23,10 @@ local FIRST = 2
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local count = #ARGV - FIRST + 1
 if count < 1 or count > 50 or #message > 2000 then
   return redis.error_reply('BADARGS reject takes a message of at most 2000 bytes and 1 to 50 ids')

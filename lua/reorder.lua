@@ -33,6 +33,10 @@ local FIRST = 2
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local count = (#ARGV - FIRST + 1) / 3
 if count < 1 or count > 50 or count ~= math.floor(count) then
   return redis.error_reply('BADARGS reorder takes 1 to 50 jobs, each with two envelopes')

@@ -13,6 +13,10 @@ local meta = KEYS[1]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 if not queue.paused then return { queue.now, 0 } end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end

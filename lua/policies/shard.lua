@@ -2,11 +2,11 @@
 --- knows it itself. Where keys move to another shard it is given a fence: what stands before it goes first, and until all
 --- of that is gone the shard to which they moved waits, paused by its fences. So the order of a key holds through the
 --- move, and no job is moved.
---- HOOKS: addressed, crowded, halted, vacated, informed, lifted, aware
+--- HOOKS: addressed, crowded, halted, vacated, informed, lifted, aware, places
 --- META: shard_of, shard_version, shut, fence, fence_by, fence_at, fences, fenced_pause, ids_fence,
 ---   ids_gone, ids_tailed
 --- JOB: none
---- KEYS: none
+--- KEYS: kept_shards
 --- STORE: list
 --- ORDER: 99
 --- FAST: yes
@@ -24,6 +24,11 @@ local function shard_addressed(base, runs)
     return redis.error_reply('SHARDS ' .. (row[1] or '0') .. ' ' .. (version or '-') .. ' ' .. (row[3] or ''))
   end
   return plain .. rest
+end
+
+local function shard_places(_, found)
+  found[#found + 1] = { 'kept_shards', 'hash' }
+  return found
 end
 
 --- The version of the table that it goes by.

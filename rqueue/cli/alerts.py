@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.output import clock, echo, json_option, print_line
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, client_of, connection_options, pass_target
 from rqueue.model.alert import Alert
 
 
@@ -20,28 +20,43 @@ def alerts(target: Target, /, queue: str, follow: bool, as_json: bool) -> None:
 
     There is one where an arrival brings the queue to a number of jobs, and none until it has fallen
     below: `rqueue configure QUEUE --alert-depth N`. The last 100 are kept. Shards of a queue
-    that is spread have alerts of their own: name one to follow them.
+    that is spread have alerts of their own, which name the shard.
 
     \b
     Examples:
       rqueue alerts orders
       rqueue alerts orders --follow --json
     """  # noqa: D301
-    from rqueue.errors import QueueSharded
+    from rqueue.cli.shard_listener import listen
 
-    def show(alert: Alert) -> None:
-        if as_json:
-            print_line(alert._asdict())
-        else:
-            echo(f"{clock(alert.at_ms)}  {alert.depth} jobs  threshold {alert.threshold}")
+    with target.inspector() as inspector:
+        parts = inspector.parts(queue)
+        spread = parts.table is not None
 
-    with target.queues(queue) as (clients, inspector):
-        if follow and len(clients.clients) > 1:
-            raise QueueSharded(queue)
-        last = "0"
-        for alert in inspector.alerts(queue):
-            show(alert)
-            last = alert.id
-        if follow:
-            for alert in clients.clients[0].alerts(after=last):
-                show(alert)
+        def show(name: str, alert: Alert) -> bool:
+            if as_json:
+                print_line({**({"queue": name} if spread else {}), **alert._asdict()})
+            else:
+                where = f"  {name}" if spread else ""
+                words = f"{alert.depth} jobs  threshold {alert.threshold}"
+                echo(f"{clock(alert.at_ms)}{where}  {words}")
+            return True
+
+        kept = inspector.alerts_by_queue(queue)
+        for alert, name in sorted(
+            ((alert, name) for name, some in kept.items() for alert in some),
+            key=lambda one: one[0].at_ms,
+        ):
+            show(name, alert)
+        last = {name: some[-1].id for name, some in kept.items() if some}
+        if follow and spread:
+            listen(
+                queue,
+                inspector.settings,
+                lambda its, _late: its.alerts(after=last.get(its.name, "0")),
+                show,
+            )
+        elif follow:
+            client = client_of(queue, parts.found[0].client, inspector)
+            for alert in client.alerts(after=last.get(queue, "0")):
+                show(queue, alert)

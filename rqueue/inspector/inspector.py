@@ -100,23 +100,22 @@ class Inspector:
     def queues(self) -> list[queues_.QueueInfo]:
         """All queues in numbers, by name; one that is spread is one of them, its shards are not."""
         names = self.queue_names()
-        shards = {part.name for parts in self.spread(names).values() for part in parts}
+        known = self._places.known(names)
+        shards = {part.name for parts in known.values() if parts.table for part in parts}
         found = []
         for name in names:
             # what is left of a deleted one is none
             with suppress(UnknownQueue):
                 if name not in shards:
-                    found.append(self.queue(name))
+                    its = known.get(name)
+                    parts = self._places.whole(its) if its else self.parts(name)
+                    found.append(queues_.info_of_all(parts))
         return found
 
     def queue(self, name: str) -> queues_.QueueInfo:
         """One queue in numbers; of one that is spread the sums of its shards. Raises
         UnknownQueue."""
-        parts = self.parts(name)
-        found = queues_.survey(parts)
-        if found.missing:
-            raise parts.missing_error(found.missing)
-        return found.whole
+        return queues_.info_of_all(self.parts(name))
 
     def survey(self, name: str) -> queues_.Survey:
         """One queue in numbers, each of its shards too, and those that could not be asked. Raises
@@ -238,8 +237,14 @@ class Inspector:
     def alerts(self, queue: str) -> list[Alert]:
         """The last hundred alerts of a queue, the earliest first (Q-72); of one that is spread the
         last hundred of each shard. Raises UnknownQueue."""
-        found = self.parts(queue).all(lambda part: execute(part.client, kept_alerts(part.keys)))
+        found = self.alerts_by_queue(queue).values()
         return sorted((one for some in found for one in some), key=lambda alert: alert.at_ms)
+
+    def alerts_by_queue(self, queue: str) -> dict[str, list[Alert]]:
+        """As `alerts`, by the name of the queue, or of the shard."""
+        parts = self.parts(queue)
+        found = parts.all(lambda part: execute(part.client, kept_alerts(part.keys)))
+        return {part.name: some for part, some in zip(parts, found, strict=True)}
 
     def log(self, id: str, queue: str | None = None) -> list[LogLine]:
         """The lines that a job has logged, oldest first, as far as they are kept. Raises as

@@ -22,6 +22,7 @@ from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import sharded
 from rqueue.settings import redact
+from rqueue.transport.key_scan import queue_names
 from rqueue.transport.redis_client import execute, execute_all, is_cluster
 
 __all__ = ["Part", "Parts", "Places"]
@@ -124,26 +125,41 @@ class Places:
             self._elsewhere[place] = self._open(place)
         return self._elsewhere[place]
 
+    def names(self) -> list[str]:
+        """Names of all queues here; found by SCAN. Raises ConnectionLost where a node of a cluster
+        cannot be asked."""
+        return queue_names(self._client, self._namespace)
+
     def parts(self, queue: str) -> Parts:
         """What a name stands for. Raises UnknownQueue and InvalidName."""
         keys = QueueKeys(queue, self._namespace)
         (stamp,) = execute(self._client, meta_fields(keys, "v"))
         if stamp is None and not execute(self._client, queue_exists(keys)):
             return Parts(queue, [self._apart(keys)])
-        if _is_spread(stamp):
-            parts = self._spread(keys)
-            if parts.found:
-                return parts
-            raise QueueDamaged(queue, keys.shards, problem="its table of shards is gone")
-        return Parts(queue, [Part(keys, self._client)])
+        return self.whole(self._of(keys, stamp))
+
+    def known(self, names: list[str]) -> dict[str, Parts]:
+        """What these names stand for, as far as one look at them all says it: not what is left of a
+        queue that was deleted, and no queue whose node of a cluster is away."""
+        stamps = self._stamps([QueueKeys(name, self._namespace) for name in names])
+        return {its.queue: self._of(its, stamp) for its, stamp in stamps if stamp is not None}
+
+    def whole(self, parts: Parts) -> Parts:
+        """These. Raises QueueDamaged where the table that names them is gone."""
+        if parts.table is not None and not parts.found:
+            key = QueueKeys(parts.queue, self._namespace).shards
+            raise QueueDamaged(parts.queue, key, problem="its table of shards is gone")
+        return parts
 
     def spread(self, names: list[str]) -> dict[str, Parts]:
         """Those of some queues here that are spread."""
-        found: dict[str, Parts] = {}
-        for its, stamp in self._stamps([QueueKeys(name, self._namespace) for name in names]):
-            if _is_spread(stamp):
-                found[its.queue] = self._spread(its)
-        return found
+        known = self.known(names)
+        return {name: parts for name, parts in known.items() if parts.table is not None}
+
+    def _of(self, keys: QueueKeys, stamp: bytes | None) -> Parts:
+        if _is_spread(stamp):
+            return self._spread(keys)
+        return Parts(keys.queue, [Part(keys, self._client)])
 
     def _stamps(self, keys: list[QueueKeys]) -> list[tuple[QueueKeys, bytes | None]]:
         """What kinds these queues are of; of a cluster not known of those whose node is away."""

@@ -181,6 +181,15 @@ def survey(parts: Parts) -> Survey:
     return Survey(sum_of(parts.queue, [*each.values()], len(parts.table.served)), each, missing)
 
 
+def info_of_all(parts: Parts) -> QueueInfo:
+    """All that a name stands for as one queue. Raises UnknownQueue, and ConnectionLost, which names
+    the shard, where one cannot be asked."""
+    found = survey(parts)
+    if found.missing:
+        raise parts.missing_error(found.missing)
+    return found.whole
+
+
 def sum_of(name: str, shards: Sequence[QueueInfo], served: int) -> QueueInfo:
     """Shards in numbers as one queue. Clocks of different servers differ: times are those of the
     latest one. `settings` and `targets` are those of the first; it is paused where all are."""

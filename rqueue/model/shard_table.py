@@ -154,6 +154,22 @@ class ShardTable:
             raise ValueError(f"what changes is {shown(self.moving)}, which does not fit its shards")
 
     @property
+    def fields(self) -> dict[str, str]:
+        """What `of` makes this table of."""
+        past = " ".join(change.text for change in self.past)
+        shards = {str(shard.number): shard.text for shard in self.shards.values()}
+        return {"version": str(self.version), "moving": self.moving, "past": past, **shards}
+
+    @property
+    def layout(self) -> dict[int, tuple[bool, int, str]]:
+        """What says where a key belongs: of each shard whether it takes jobs, its weight and its
+        place. Of one version there is one layout; what else the table says may go on."""
+        return {
+            shard.number: (shard.state == "open", shard.weight, shard.place)
+            for shard in self.shards.values()
+        }
+
+    @property
     def open(self) -> list[Shard]:
         """Those that take jobs."""
         return [shard for shard in self.shards.values() if shard.state == "open"]

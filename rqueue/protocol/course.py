@@ -14,18 +14,20 @@ from rqueue.protocol.call import ScriptCall
 
 __all__ = ["Calls", "Course", "arun_course", "run_course"]
 
+A = TypeVar("A")
 R = TypeVar("R")
 
 Calls = Generator[ScriptCall[Any], Any, R]
 """Gives calls, is sent their replies or thrown their errors, and returns what came of them."""
 
 
-class Course(Generic[R]):
-    """The calls, driven: what to send next, until nothing is. Raises what they raise."""
+class Course(Generic[A, R]):
+    """The calls, driven: what to send next, until nothing is. Raises what they raise. A call may be
+    given with what says where it goes (`rqueue.protocol.sharding`)."""
 
-    def __init__(self, calls: Calls[R]) -> None:
+    def __init__(self, calls: Generator[A, Any, R]) -> None:
         self._calls = calls
-        self.call: ScriptCall[Any] | None = None
+        self.call: A | None = None
         """What is to be sent now; None when all is done."""
         self.outcome: R
         """What came of it, when all is done."""
@@ -39,7 +41,7 @@ class Course(Generic[R]):
         """The call failed. Raises the error where nothing is done about it."""
         self._go(lambda: self._calls.throw(error))
 
-    def _go(self, step: Callable[[], ScriptCall[Any]]) -> None:
+    def _go(self, step: Callable[[], A]) -> None:
         self.call = None  # also where it raises
         try:
             self.call = step()

@@ -52,6 +52,11 @@ class JobWatch:
         self.over = False
         """Whether the job has ended, or the time is over."""
 
+    def at(self, keys: QueueKeys) -> None:
+        """The job is in this queue, a shard of the one that was asked: begin anew there."""
+        self._keys = keys
+        self.stay = commands.watch_on(keys, self._id)
+
     def look(self) -> commands.ScriptCall[Watched]:
         """The call that looks at the job."""
         return commands.watch(self._keys, self._id, self._after)

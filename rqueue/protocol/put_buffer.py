@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from rqueue.errors import ConfigError, NotConfirmed, QueueFull, RedisUnavailable, ServerError
+from rqueue.errors import (
+    ConfigError,
+    NotConfirmed,
+    QueueFull,
+    RedisUnavailable,
+    ServerError,
+    ShardsChanged,
+)
 from rqueue.logs import logger
 from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.model.expect import expect_number, misfit, shown
@@ -28,7 +35,10 @@ from rqueue.tasks.options import Options, at_once, refuses
 from rqueue.tasks.request import JobRequest
 from rqueue.text.numbers import many
 
-__all__ = ["ErrorListener", "Item", "PutBuffer", "PutListeners", "PutTarget", "backoff"]
+__all__ = ["ErrorListener", "Item", "PutBuffer", "PutListeners", "PutTarget", "Refused", "backoff"]
+
+Refused = dict[Exception, list["Item"]]
+"""Jobs that cannot be stored, by the reason."""
 
 ErrorListener = Callable[[Exception, list[Put]], object]
 
@@ -140,6 +150,8 @@ class PutBuffer:
         self.finished = 0
         self.failed = 0
         self.closed = False
+        self.apart = False
+        """Whether the queue is spread: jobs go to its shards, each where it belongs."""
         self._lost: ServerError | None = None
         self._unconfirmed: NotConfirmed | None = None
         self._told_full = False
@@ -249,7 +261,24 @@ class PutBuffer:
         if isinstance(error, NotConfirmed):
             self._unconfirmed = error
             return not error.reason
+        if self.apart and isinstance(error, QueueFull | ShardsChanged):
+            return True  # what a shard refuses for good comes another way
         return isinstance(error, RedisUnavailable)
+
+    def confirm_apart(self, refused: Mapping[int, Exception]) -> tuple[list[Item], Refused]:
+        """The jobs of the batch are stored in the shards of the queue, but for those that were
+        refused there, by their places; returns the ones and the others."""
+        stored: list[Item] = []
+        others: Refused = {}
+        for place, item in enumerate(self.sending):
+            if (error := refused.get(place)) is None:
+                stored.append(item)
+            else:
+                item.handle.error = error
+                others.setdefault(error, []).append(item)
+        self.failed += len(refused)
+        self._finish()
+        return stored, others
 
     def confirm(self, accepted: Accepted) -> list[Item]:
         """The batch is stored; returns it."""

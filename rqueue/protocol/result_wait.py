@@ -151,6 +151,11 @@ class ResultWait:
         self._read_only: RedisReadOnly | None = None
         self._deadline = math.inf if timeout is None else monotonic() + timeout
 
+    def at(self, keys: QueueKeys) -> None:
+        """The job is in this queue, a shard of the one that was asked: begin anew there."""
+        self._keys = keys
+        self._list = keys.result(self.id)
+
     @property
     def left(self) -> float:
         """Seconds until the deadline."""

@@ -17,11 +17,10 @@ leases and when a shard has a word for them, and by `rqueue shards`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 from rqueue.errors import QueueDamaged, RQueueError
-from rqueue.logs import logger
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.shards import (
@@ -33,16 +32,13 @@ from rqueue.protocol.commands.shards import (
 )
 from rqueue.protocol.keys import QueueKeys
 
-__all__ = ["aadvance", "advance", "advancing"]
+__all__ = ["Asked", "Steps", "advancing"]
 
-Steps = Generator[tuple[Shard | None, ScriptCall[Any]], Any, ShardTable]
-"""Gives calls, with the shard that each goes to (None: where the table is), is sent their replies
-or thrown their errors, and returns the table."""
+Asked = tuple[Shard | None, ScriptCall[Any]]
+"""A call, and the shard that it goes to; None: where the table is."""
 
-Run = Callable[[Shard | None, ScriptCall[Any]], Any]
-ARun = Callable[[Shard | None, ScriptCall[Any]], Awaitable[Any]]
-
-log = logger("rqueue")
+Steps = Generator[Asked, Any, ShardTable]
+"""Gives calls, is sent their replies or thrown their errors, and returns the table."""
 
 
 def advancing(keys: QueueKeys) -> Steps:
@@ -83,9 +79,7 @@ def advancing(keys: QueueKeys) -> Steps:
         yield None, set_shards(keys, table.version, closed)
 
 
-def _inform(
-    keys: QueueKeys, table: ShardTable
-) -> Generator[tuple[Shard | None, ScriptCall[Any]], Any, dict[int, Informed] | str]:
+def _inform(keys: QueueKeys, table: ShardTable) -> Generator[Asked, Any, dict[int, Informed] | str]:
     """What each shard that may have jobs says; the name of one that knows a later version."""
     move = table.move
     informed: dict[int, Informed] = {}
@@ -97,17 +91,32 @@ def _inform(
             role, sources = "wait", move.sources
         elif shard.number in move.sources:
             role = "fence"
-        its = QueueKeys(table.name(shard), keys.namespace)
-        call = inform_shard(its, table.queue, table.version, role, sources)
-        informed[shard.number] = found = yield shard, call
+        informed[shard.number] = found = yield from _tell(keys, table, shard, role, sources)
         if found.word == "old":
-            return its.queue
+            return table.name(shard)
     return informed
+
+
+def _tell(
+    keys: QueueKeys,
+    table: ShardTable,
+    shard: Shard,
+    role: str = "",
+    sources: tuple[int, ...] = (),
+) -> Generator[Asked, Any, Informed]:
+    """Inform one shard. The table itself goes along where the shard is to keep it: it knows no
+    version without."""
+    its = QueueKeys(table.name(shard), keys.namespace)
+    what = its, table.queue, table.version, role, sources
+    found: Informed = yield shard, inform_shard(*what)
+    if found.word == "lacks":
+        found = yield shard, inform_shard(*what, table.fields)
+    return found
 
 
 def _remembered(
     keys: QueueKeys, table: ShardTable, informed: dict[int, Informed]
-) -> Generator[tuple[Shard | None, ScriptCall[Any]], Any, bool]:
+) -> Generator[Asked, Any, bool]:
     """Whether a shard may know ids of jobs whose keys have left it since."""
     if any(found.remembers for found in informed.values()):
         return True
@@ -115,9 +124,8 @@ def _remembered(
         shard = table.shards.get(number)
         if shard is None or shard.state != "closed":
             continue
-        its = QueueKeys(table.name(number), keys.namespace)
         try:
-            found = yield shard, inform_shard(its, table.queue, table.version, "shut")
+            found = yield from _tell(keys, table, shard, "shut")
         except RQueueError:
             return True  # nobody knows
         if found.remembers:
@@ -127,7 +135,7 @@ def _remembered(
 
 def _lift(
     keys: QueueKeys, table: ShardTable, informed: dict[int, Informed]
-) -> Generator[tuple[Shard | None, ScriptCall[Any]], Any, bool]:
+) -> Generator[Asked, Any, bool]:
     """Lift the fences that nothing stands before; whether all are."""
     move = table.move
     behind = {number for number in move.sources if informed[number].behind}
@@ -137,37 +145,3 @@ def _lift(
             if source not in behind:
                 yield table.shards[number], lift_fence(its, table.version, source)
     return not behind
-
-
-def advance(run: Run, keys: QueueKeys) -> ShardTable:
-    """`advancing`, each call by `run`."""
-    steps = advancing(keys)
-    try:
-        asked = next(steps)
-        while True:
-            try:
-                reply = run(*asked)
-            except RQueueError as error:
-                asked = steps.throw(error)
-            else:
-                asked = steps.send(reply)
-    except StopIteration as end:
-        table: ShardTable = end.value
-        return table
-
-
-async def aadvance(run: ARun, keys: QueueKeys) -> ShardTable:
-    """`advance` for asyncio."""
-    steps = advancing(keys)
-    try:
-        asked = next(steps)
-        while True:
-            try:
-                reply = await run(*asked)
-            except RQueueError as error:
-                asked = steps.throw(error)
-            else:
-                asked = steps.send(reply)
-    except StopIteration as end:
-        table: ShardTable = end.value
-        return table

@@ -56,6 +56,11 @@ class StateWatch:
         self.over = False
         """Whether the job has ended, or the time is over."""
 
+    def at(self, keys: QueueKeys) -> None:
+        """The job is in this queue, a shard of the one that was asked: begin anew there."""
+        self._keys = keys
+        self._after = ""
+
     def ask(self) -> tuple[commands.ScriptCall[commands.Awaited], tuple[str | float, ...]]:
         """The call that looks at the job, and what goes with it: at first a question for the last
         entry, then nothing, so that the answer comes at once, then a wait for the next entry."""

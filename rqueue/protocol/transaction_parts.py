@@ -12,6 +12,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.commit import Committed
 from rqueue.protocol.commands.enqueue import BATCH_MAX, Put
 from rqueue.protocol.commands.settle import SETTLE_MAX, Retried
+from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.job_packer import JobPacker, as_put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.settling import Settling, retried
@@ -38,6 +39,8 @@ class TransactionParts:
         self.release: list[Delivery | str] = []
         self.confirm: Confirmation | None = None
         """What confirms the jobs that are enqueued."""
+        self.version = 0
+        """Of the table of shards by which the jobs go into a shard; 0: they go into no shard."""
         self.closed = False
         self._queue = queue
         self._settles = settles
@@ -116,8 +119,7 @@ class TransactionParts:
     ) -> commands.ScriptCall[Committed]:
         """The call that does it. puts: signed, where jobs are."""
         if settling is None:
-            call = commands.commit(keys, puts=puts, others=self.others)
-            return call._replace(confirm=self.confirm)
+            return self._of_version(commands.commit(keys, puts=puts, others=self.others))
         call = commands.commit(
             keys,
             consumer,
@@ -133,7 +135,11 @@ class TransactionParts:
             batch=settling.batch,
             rows=settling.rows,
         )
-        return call._replace(confirm=self.confirm)
+        return self._of_version(call)
+
+    def _of_version(self, call: commands.ScriptCall[Committed]) -> commands.ScriptCall[Committed]:
+        call = call._replace(confirm=self.confirm)
+        return of_version(call, self.version) if self.version and self.puts else call
 
     def twins(self, committed: Committed) -> list[int]:
         """Which jobs were not stored because another process made the same id; each has another one

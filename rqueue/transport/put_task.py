@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from rqueue.errors import BufferClosed, BufferFull, QueueFull
+from rqueue.errors import BufferClosed, BufferFull, QueueFull, QueueSharded
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, backoff
+from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, Refused, backoff
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_routed_connection import async_connection_for
 
@@ -23,8 +24,21 @@ if TYPE_CHECKING:
 log = logger("rqueue")
 
 
+class PutSpread(Protocol):
+    """Stores batches in the shards of a queue that is spread."""
+
+    async def store(self, items: Sequence[Item]) -> Mapping[int, Exception]:
+        """Store what is left of a batch; returns why jobs of it are refused, by their places.
+        Raises what passes by itself: then the same batch is to be stored again."""
+
+
+Answer = Accepted | Mapping[int, Exception]
+"""What came of a batch in one queue, or in the shards of one."""
+
+
 class PutTask:
-    """Stores what is put into `buffer`, in batches, over one connection like those of `client`.
+    """Stores what is put into `buffer`, in batches, over one connection like those of `client`;
+    where the queue is spread, by `spread`.
 
     keys: of the queue. linger: seconds that the first job of a batch waits for more. patience:
     seconds that a reply may take. While nothing is to be stored there is no task.
@@ -35,6 +49,7 @@ class PutTask:
         client: redis.asyncio.Redis,
         buffer: PutBuffer,
         listeners: PutListeners,
+        spread: PutSpread,
         *,
         keys: QueueKeys,
         linger: float,
@@ -43,6 +58,7 @@ class PutTask:
         self._client = client
         self._buffer = buffer
         self._listeners = listeners
+        self._spread = spread
         self._keys = keys
         self._queue = keys.queue
         self._linger_s = linger
@@ -169,17 +185,14 @@ class PutTask:
         buffer, attempt = self._buffer, 0
         if self._connection is None:
             self._connection = async_connection_for(self._client, self._keys, self._patience)
-        call = buffer.call()
         while True:
             try:
-                try:
-                    accepted = await self._connection.run(call, queue=self._queue)
-                except QueueFull as full:
-                    if buffer.shrink(full):
-                        call = buffer.call()
-                        continue
-                    accepted = await self._when_room(self._connection, full)
-                buffer.require_confirmed(accepted)
+                if buffer.apart:
+                    answer: Answer = await self._spread.store(buffer.sending)
+                else:
+                    answer = await self._sent(self._connection)
+            except QueueSharded:
+                buffer.apart = True
             except Exception as error:
                 if not buffer.repeats(error):
                     self.last_error = reason = buffer.reason(error)
@@ -197,10 +210,29 @@ class PutTask:
                 break
         if attempt:
             log.warning("puts into queue %s go on", self._queue)
-        stored = buffer.confirm(accepted)
-        self.last_error = None
+        others: Refused = {}
+        if isinstance(answer, Accepted):
+            stored = buffer.confirm(answer)
+        else:
+            stored, others = buffer.confirm_apart(answer)
+        self.last_error = next(reversed(others), None)
         self._notify_moved()
         self._listeners.notify_stored(stored)
+        for why, some in others.items():
+            self._listeners.notify_failed(why, some)
+
+    async def _sent(self, connection: AsyncConnection) -> Accepted:
+        """The answer to the batch, or to the part of it that a bounded queue takes now."""
+        buffer = self._buffer
+        while True:
+            try:
+                accepted = await connection.run(buffer.call(), queue=self._queue)
+            except QueueFull as full:
+                if buffer.shrink(full):
+                    continue
+                accepted = await self._when_room(connection, full)
+            buffer.require_confirmed(accepted)
+            return accepted
 
     async def _when_room(self, connection: AsyncConnection, full: QueueFull) -> Accepted:
         """The answer, once the batch has entered a bounded queue. Raises the server errors, and

@@ -10,16 +10,18 @@ import os
 import socket
 import threading
 import weakref
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
+from typing import Protocol
 
 import redis
 
-from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull
+from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull, QueueSharded
 from rqueue.logs import logger
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.put_buffer import CLOSE_S, Item, PutBuffer, PutListeners, backoff
+from rqueue.protocol.put_buffer import CLOSE_S, Item, PutBuffer, PutListeners, Refused, backoff
 from rqueue.transport.connection import Connection
 from rqueue.transport.routed_connection import connection_for
 
@@ -29,8 +31,21 @@ IDLE_S = 30.0
 log = logger("rqueue")
 
 
+class PutSpread(Protocol):
+    """Stores batches in the shards of a queue that is spread."""
+
+    def store(self, items: Sequence[Item]) -> Mapping[int, Exception]:
+        """Store what is left of a batch; returns why jobs of it are refused, by their places.
+        Raises what passes by itself: then the same batch is to be stored again."""
+
+
+Answer = Accepted | Mapping[int, Exception]
+"""What came of a batch in one queue, or in the shards of one."""
+
+
 class PutThread:
-    """Stores what is put into `buffer`, in batches, over one connection like those of `client`.
+    """Stores what is put into `buffer`, in batches, over one connection like those of `client`;
+    where the queue is spread, by `spread`.
 
     keys: of the queue. linger: seconds that the first job of a batch waits for more. patience:
     seconds that a reply may take. Thread-safe; a forked child begins with an empty buffer. It is
@@ -42,6 +57,7 @@ class PutThread:
         client: redis.Redis,
         buffer: PutBuffer,
         listeners: PutListeners,
+        spread: PutSpread,
         *,
         keys: QueueKeys,
         linger: float,
@@ -50,6 +66,7 @@ class PutThread:
         self._client = client
         self._buffer = buffer
         self._listeners = listeners
+        self._spread = spread
         self._keys = keys
         self._queue = keys.queue
         self._linger_s = linger
@@ -218,21 +235,17 @@ class PutThread:
                 return True
             if self._connection is None:
                 self._connection = connection_for(self._client, self._keys, self._patience)
-            connection, call = self._connection, buffer.call()
+            connection, items = self._connection, buffer.sending
         while True:
             try:
-                try:
-                    accepted = connection.run(call, queue=self._queue)
-                except QueueFull as full:
-                    if buffer.shrink(full):
-                        call = buffer.call()
-                        continue
-                    entered = None if tries else self._when_room(connection, full)
-                    if entered is None:
-                        self.last_error = full
-                        return self._gone
-                    accepted = entered
-                buffer.require_confirmed(accepted)
+                if buffer.apart:
+                    answer: Answer | None = self._spread.store(items)
+                else:
+                    answer = self._sent(connection, waits=not tries)
+                if answer is None:
+                    return self._gone
+            except QueueSharded:
+                buffer.apart = True
             except Exception as error:
                 if not buffer.repeats(error):
                     self._refused(error)
@@ -250,8 +263,30 @@ class PutThread:
             else:
                 if attempt:
                     log.warning("puts into queue %s go on", self._queue)
-                self._confirmed(accepted)
+                self._confirmed(answer)
                 return True
+
+    def _sent(self, connection: Connection, *, waits: bool) -> Accepted | None:
+        """The answer to the batch, or to the part of it that a bounded queue takes now; None where
+        it is not to be stored any more, or, unless it `waits`, not now."""
+        buffer = self._buffer
+        while True:
+            with self._lock:
+                if self._gone:
+                    return None
+                call = buffer.call()
+            try:
+                accepted = connection.run(call, queue=self._queue)
+            except QueueFull as full:
+                if buffer.shrink(full):
+                    continue
+                entered = self._when_room(connection, full) if waits else None
+                if entered is None:
+                    self.last_error = full
+                    return None
+                accepted = entered
+            buffer.require_confirmed(accepted)
+            return accepted
 
     def _when_room(self, connection: Connection, full: QueueFull) -> Accepted | None:
         """The answer, once the batch has entered a bounded queue; None when it is not to be stored
@@ -283,14 +318,20 @@ class PutThread:
             self._moved.notify_all()
         self._listeners.notify_failed(error, refused)
 
-    def _confirmed(self, accepted: Accepted) -> None:
+    def _confirmed(self, answer: Answer) -> None:
+        refused: Refused = {}
         with self._lock:
             if self._gone:
                 return
-            stored = self._buffer.confirm(accepted)
-            self.last_error = None
+            if isinstance(answer, Accepted):
+                stored = self._buffer.confirm(answer)
+            else:
+                stored, refused = self._buffer.confirm_apart(answer)
+            self.last_error = next(reversed(refused), None)
             self._moved.notify_all()
         self._listeners.notify_stored(stored)
+        for reason, some in refused.items():
+            self._listeners.notify_failed(reason, some)
 
 
 _living: weakref.WeakSet[PutThread] = weakref.WeakSet()

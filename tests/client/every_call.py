@@ -154,6 +154,7 @@ INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "consumers": lambda i: i.consumers("q"),
     "group_owners": lambda i: i.group_owners("q"),
     "alerts": lambda i: i.alerts("q"),
+    "alerts_by_queue": lambda i: i.alerts_by_queue("q"),
     "log": lambda i: i.log("x", "q"),
     "dead": lambda i: list(i.dead("q")),
     "requeue_dead": lambda i: i.requeue_dead("q"),
@@ -176,8 +177,8 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
 }
 
 
-PARTS = {"enqueue_here", "store_here"}
-"""Of `enqueue` and `enqueue_many`, which are tried: the step in one queue, or one shard."""
+PARTS = {"enqueue_here", "holder", "store_here"}
+"""Of calls that are tried: the step in one queue, or one shard, and which shard that is."""
 
 QUIET = {
     Queue: {"at", "close", "consumer", "envelope", "get", "job", "putter", "transaction"} | PARTS,

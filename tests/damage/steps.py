@@ -355,9 +355,10 @@ MAKERS: dict[str, Maker] = {
         commands.inform_shard(
             KEYS,
             "of",
-            d(st.sampled_from([1, 2, 7])),
+            version := d(st.sampled_from([1, 2, 7])),
             d(st.sampled_from(["", "fence", "shut", "wait"])),
             d(st.sampled_from([(), (1,), (1, 2)])),
+            d(st.sampled_from([None, {"version": str(version), "0": "open 1 "}])),
         )
         if _may_take_on(w, "shard")
         else commands.pause(KEYS)

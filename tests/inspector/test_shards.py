@@ -212,9 +212,47 @@ def test_an_earlier_table_is_not_gone_by(
         spread.advance()
     found = look.doctor(wait=lambda _seconds: None).check_queue(spread.name)
     assert {one.kind for one in found} == {"table-behind"}
-    client.delete(key)
-    found = look.doctor(wait=lambda _seconds: None).check_queue(spread.name)
-    assert {one.kind for one in found} == {"table"}
+    doctor = look.doctor(wait=lambda _seconds: None)
+    assert doctor.heal(spread.name) == []
+    assert spread.table().version == 4 and len(spread.table().open) == 3
+
+
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_a_lost_table_is_put_back_from_its_shards(
+    all_of_it: bool, spread: ShardedQueue, look: Inspector, client: redis.Redis
+) -> None:
+    before = spread.advance()
+    client.delete(spread._queue.keys.shards, *([spread._queue.keys.meta] if all_of_it else []))
+    doctor = look.doctor(wait=lambda _seconds: None)
+    name = f"{spread.name}~0" if all_of_it else spread.name
+    (found,) = doctor.check_queue(name)
+    assert (found.kind, found.remedy) == ("table", "put back version 2, which its shards keep")
+    assert doctor.heal(name) == []
+    table = spread.table()
+    assert (table.version, table.layout, table.moving) == (4, before.layout, before.moving)
+    assert look.queue(spread.name).ready == JOBS
+    spread.send("t", options=Options(id="after"))
+    assert spread.counts().ready == JOBS + 1
+
+
+def test_a_table_is_not_put_back_while_a_shard_is_away(
+    spread: ShardedQueue, look: Inspector, client: redis.Redis, private_server: EmbeddedRedis
+) -> None:
+    """It may keep a later one."""
+    client.delete(spread._queue.keys.shards)
+    private_server.stop()
+    (found,) = look.doctor(wait=lambda _seconds: None).check_queue(spread.name)
+    assert "cannot be asked" in found.says and not found.remedy
+
+
+def test_a_table_is_not_put_back_over_jobs_of_the_name(
+    spread: ShardedQueue, look: Inspector, client: redis.Redis
+) -> None:
+    client.delete(spread._queue.keys.shards, spread._queue.keys.meta)
+    with Queue(spread.name, redis=client) as plain:
+        plain.send("t")
+    found = look.doctor(wait=lambda _seconds: None).check_queue(f"{spread.name}~0")
+    assert any("jobs or consumers of its own" in one.says and not one.remedy for one in found)
 
 
 def test_a_fence_that_nothing_asks_for_is_lifted(

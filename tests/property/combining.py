@@ -79,7 +79,11 @@ class Combined:
             self.run(commands.configure(self.keys, settings))
         self.shard = any(arm.shard for arm in self.arms)
         if self.shard:
-            self.run(commands.inform_shard(self.keys, "spread", 1))
+            self.run(
+                commands.inform_shard(
+                    self.keys, "spread", 1, fields={"version": "1", "0": "open 1 "}
+                )
+            )
         self.join()
 
     def teardown(self) -> None:

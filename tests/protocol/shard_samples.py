@@ -22,7 +22,12 @@ SHARDS: dict[str, list[Sample]] = {
         Sample(
             inform_shard(K, "of", 4, "role", (1, 2)),
             {"version": 4, "sources": "1 2"},
-        )
+        ),
+        Sample(
+            inform_shard(K, "of", 4, "role", (1, 2), {"version": "4", "0": "open 1 "}),
+            {"version": 4, "sources": "1 2"},
+            ["version", "4", "0", "open 1 "],
+        ),
     ],
     "find_known": [Sample(find_known(K, ["a", "b"]), {}, ["a", "b"])],
     "lift_fence": [Sample(lift_fence(K, 4, 2), {"version": 4, "source": 2})],

@@ -5,12 +5,19 @@
 
 --- The shard of queue `of` is informed of a version of the table. `role`: "" | "fence": what it has goes before what comes to
 --- others | "shut": so it does, and nothing comes here any more | "wait": it waits for the fences of `sources`, numbers
---- of other shards with spaces between them. Said again it changes nothing. Answers what it is to it: new, known or old.
-local function shard_informed(base, of, version, role, sources)
+--- of other shards with spaces between them. `fields` are those of the table, which is kept here too: where it is lost,
+--- it can be put back from its shards. Said again it changes nothing. Answers what it is to it: new, known, old, or
+--- lacks, where it needs the fields.
+local function shard_informed(base, of, version, role, sources, fields)
   local meta = base .. 'meta'
   local row = redis.call('HMGET', meta, 'shard_version', 'shut')
   local known = tonumber(row[1]) or 0
   if version < known then return 'old' end
+  if tonumber(redis.call('HGET', base .. 'kept_shards', 'version')) ~= version then
+    if not fields[1] then return 'lacks' end
+    redis.call('DEL', base .. 'kept_shards')
+    redis.call('HSET', base .. 'kept_shards', unpack(fields))
+  end
   local fence = redis.call('HGET', meta, 'fence')
   if version == known then
     if fence and not fence_older(base, fence) then redis.call('HDEL', meta, 'fence', 'fence_by', 'fence_at') end

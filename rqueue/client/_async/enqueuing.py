@@ -94,6 +94,12 @@ class AsyncEnqueuing(AsyncQueueCalls):
             self._shards = AsyncShards[Any](self)
         return self._shards
 
+    async def holder(self, id: str) -> AsyncQueueCalls:
+        """The queue of the shard that knows a job; the one that its id says where none does. Raises
+        the server errors, and ConnectionLost where it may be in a shard that cannot be asked."""
+        found: AsyncQueueCalls = await self._spread().holder(id)
+        return found
+
     async def close(self) -> None:
         """Close the connections that this queue opened."""
         if self._shards is not None:
@@ -162,7 +168,10 @@ class AsyncEnqueuing(AsyncQueueCalls):
         confirmed, and they are not."""
         confirm = self._packer.confirmation()
         call = commands.enqueue(self.keys, self._packer.signed_puts(puts), confirm=confirm)
-        accepted = await self._enqueued(call, None)
+        try:
+            accepted = await self._enqueued(call, None)
+        except QueueSharded:
+            return await self._spread().store_puts(puts)
         self._require_confirmed(accepted.unconfirmed, [put.id for put in puts])
         return accepted
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable  # async
+
+# sync: from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.errors import ServerError
+from rqueue.errors import QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState, Record
 from rqueue.model.progress import JobUpdate
@@ -21,6 +23,11 @@ from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
 R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+W = TypeVar("W", ResultWait, StateWatch, JobWatch)
+
+Ask = Callable[[W], Awaitable[T]]  # async
+# sync: Ask = Callable[[W], T]
 
 
 class AsyncJobHandle(Generic[R_co]):
@@ -62,7 +69,11 @@ class AsyncJobHandle(Generic[R_co]):
     async def state(self) -> JobState:
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
         call = commands.await_result(self._queue.keys, self.id, wait=False)
-        return read_state(await self._queue._run(call))
+        try:
+            return read_state(await self._queue._run(call))
+        except QueueSharded:
+            self._queue = await self._queue.holder(self.id)
+            return await self.state()
 
     async def states(self, timeout: float | None = None) -> AsyncIterator[JobState]:
         """The job's states, one after the other: the one it is in now, those that it is found in as
@@ -73,21 +84,36 @@ class AsyncJobHandle(Generic[R_co]):
         seen 20 seconds later at the most. Goes on while Redis is gone, as `result` does. Raises
         UnknownJob, and the server errors.
         """
-        queue = self._queue
-        watch = StateWatch(queue.keys, self.id, timeout, queue._transport.patience)
+        patience = self._queue._transport.patience
+        watch = StateWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                call, command = watch.ask()
-                if command:
-                    _, entries = await queue._transport.run_then(call, command, queue=queue.name)
-                    watch.went_on(entries)
-                    continue
-                state = watch.heard(await queue._run(call))
+                state = await self._found(watch, self._next_state)
             except ServerError as error:
                 await asyncio.sleep(watch.pause(error))
             else:
                 if state is not None:
                     yield state
+
+    async def _next_state(self, watch: StateWatch) -> JobState | None:
+        """The state that the job is found in; None: go on listening."""
+        queue = self._queue
+        call, command = watch.ask()
+        if not command:
+            return watch.heard(await queue._run(call))
+        _, entries = await queue._transport.run_then(call, command, queue=queue.name)
+        watch.went_on(entries)
+        return None
+
+    async def _found(self, wait: W, ask: Ask[W, T]) -> T | None:
+        """What `ask` answers; None: ask again, since the queue is spread, and the job's shard was
+        to be found first."""
+        try:
+            return await ask(wait)
+        except QueueSharded:
+            self._queue = await self._queue.holder(self.id)
+            wait.at(self._queue.keys)
+            return None
 
     async def watch(self, timeout: float | None = None) -> AsyncIterator[JobUpdate]:
         """The job's state, what it reports of its progress and the lines that it logs, again and
@@ -99,19 +125,24 @@ class AsyncJobHandle(Generic[R_co]):
         next report, or 20 seconds later at the most; `states` hears of more. Goes on while Redis is
         gone, as `result` does. Raises UnknownJob, and the server errors.
         """
-        queue = self._queue
-        watch = JobWatch(queue.keys, self.id, timeout, queue._transport.patience)
+        patience = self._queue._transport.patience
+        watch = JobWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                if block := watch.block():
-                    answers = await queue._transport.run_then(watch.stay, block, queue=queue.name)
-                    watch.woken(answers[1])
-                update = watch.heard(await queue._run(watch.look()))
+                update = await self._found(watch, self._next_update)
             except ServerError as error:
                 await asyncio.sleep(watch.pause(error))
             else:
                 if update is not None:
                     yield update
+
+    async def _next_update(self, watch: JobWatch) -> JobUpdate | None:
+        """What is new; None: go on watching."""
+        queue = self._queue
+        if block := watch.block():
+            answers = await queue._transport.run_then(watch.stay, block, queue=queue.name)
+            watch.woken(answers[1])
+        return watch.heard(await queue._run(watch.look()))
 
     async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
@@ -128,7 +159,7 @@ class AsyncJobHandle(Generic[R_co]):
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
-                record = await self._asked(wait)
+                record = await self._found(wait, self._asked)
             except ServerError as error:
                 await asyncio.sleep(wait.pause(error))
             else:

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
+from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.put_handle import AsyncPutHandle
-from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.client._async.put_shards import AsyncPutShards
 from rqueue.errors import LifecycleError
 from rqueue.model.expect import expect_number
 from rqueue.protocol.commands.enqueue import Put
@@ -59,7 +60,8 @@ class AsyncBackgroundPuts:
     fit, the error listeners get it, with QueueFull.
 
     While Redis cannot be reached the jobs stay here and are sent again, in order, under the same
-    ids.
+    ids. Of a queue that is spread over shards each job goes where it belongs, one without a key
+    where its id says; while a shard cannot be reached, what was put behind its jobs waits.
 
     In asyncio a task of the loop stores them: close the putter before its loop ends, for nothing
     else does. In threads a thread does, and all threads may put: a forked child begins with an
@@ -69,7 +71,7 @@ class AsyncBackgroundPuts:
 
     def __init__(
         self,
-        queue: AsyncQueueCalls,
+        queue: AsyncEnqueuing,
         *,
         batch: int = BATCH,
         linger: float = LINGER_S,
@@ -88,11 +90,13 @@ class AsyncBackgroundPuts:
         self._buffer = PutBuffer(
             queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes
         )
+        self._buffer.apart = queue._shards is not None
         self._listeners = PutListeners(queue.name, on_error)
         self._engine = PutTask(
             queue.redis,
             self._buffer,
             self._listeners,
+            AsyncPutShards(queue),
             keys=queue.keys,
             linger=linger,
             patience=queue.settings.command_timeout,

@@ -8,10 +8,15 @@ from collections.abc import AsyncIterator, Iterable, Sequence  # async
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.job_handle import AsyncJobHandle
+from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._async.shard_changes import AsyncShardChanges
+from rqueue.client._async.shard_transaction import AsyncShardTransaction
+from rqueue.errors import ConfigError
 from rqueue.model.cancellation import Cancellation
+from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
 from rqueue.model.job_count import JobCount
@@ -114,25 +119,29 @@ class AsyncShardedQueue(AsyncShardChanges):
         await self._known()
         return await self._queue.enqueue_request(request)
 
+    def transaction(self, key: str, consumer: AsyncConsumer | None = None) -> AsyncShardTransaction:
+        """Several enqueues of jobs with this key, and with a consumer of its shard what became of
+        jobs there, as one step; see `AsyncShardTransaction`."""
+        expect("key", key, str, "a text")
+        if not key:
+            raise ConfigError("key", "it says in which shard the step is made")
+        return AsyncShardTransaction(self._queue, self, key, consumer)
+
+    async def putter(self, **options: Any) -> AsyncBackgroundPuts:
+        """Background puts: enqueue without waiting; see `AsyncQueue.putter`."""
+        await self._known()
+        return self._queue.putter(**options)
+
     # -- jobs --------------------------------------------------------------------------------------
 
     async def job(self, id: str) -> AsyncJobHandle[Any]:
         """The handle of a job enqueued before; looks for it in all shards. A job that none of them
         knows is in the shard that its id says."""
-        return AsyncJobHandle(await self._holder(check_id(id)), id)
+        return AsyncJobHandle(await self._shards.holder(check_id(id)), id)
 
     async def cancel(self, id: str, **how: Any) -> Cancellation:
         """Cancel a job, in whichever shard it is; see `AsyncQueue.cancel`."""
-        return await (await self._holder(id)).cancel(id, **how)
-
-    async def _holder(self, id: str) -> AsyncQueue:
-        table = await self.table()
-        first = table.shard_of(id)
-        for shard in [first, *(one for one in table.shards.values() if one != first)]:
-            queue = self._shards.at(shard)
-            if (await queue._run(commands.show(queue.keys, id))).state != "unknown":
-                return queue
-        return self._shards.at(first)
+        return await (await self._shards.holder(id)).cancel(id, **how)
 
     async def browse(self, which: JobFilter = ANY) -> AsyncIterator[Delivery]:
         """The jobs that wait, those of all shards in one sequence: by priority, then by when they

@@ -14,6 +14,7 @@ from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import ConfigError, TransactionRolledBack
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
+from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.forwarding import aforward_soon
 from rqueue.protocol.job_packer import Call
 from rqueue.protocol.transaction_parts import TransactionParts
@@ -129,10 +130,12 @@ class AsyncTransaction(AsyncEnqueues):
         jobs any more, RegistrationLost and the server errors: nothing was done then, but for
         RedisTimeout and ConnectionLost, where that is not known, and for NotConfirmed: all of it
         was done."""
+        self._parts.close()
+        if self._parts:
+            await self._do()
+
+    async def _do(self) -> None:
         parts = self._parts
-        parts.close()
-        if not parts:
-            return
         if parts.confirm is not None:
             await self._queue._check_confirmable(parts.confirm)
         puts = self._queue._packer.signed_puts(parts.puts)
@@ -150,6 +153,8 @@ class AsyncTransaction(AsyncEnqueues):
             # another process made these ids in the same millisecond
             renamed = self._queue._packer.signed_puts([parts.puts[index] for index in twins])
             call = commands.enqueue(self._queue.keys, renamed, confirm=parts.confirm)
+            if parts.version:
+                call = of_version(call, parts.version)
             unconfirmed = unconfirmed or (await self._queue._run(call)).unconfirmed
             for index in twins:
                 self._handles[index].id = parts.puts[index].id

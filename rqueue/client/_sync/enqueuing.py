@@ -95,6 +95,12 @@ class Enqueuing(QueueCalls):
             self._shards = Shards[Any](self)
         return self._shards
 
+    def holder(self, id: str) -> QueueCalls:
+        """The queue of the shard that knows a job; the one that its id says where none does. Raises
+        the server errors, and ConnectionLost where it may be in a shard that cannot be asked."""
+        found: QueueCalls = self._spread().holder(id)
+        return found
+
     def close(self) -> None:
         """Close the connections that this queue opened."""
         if self._shards is not None:
@@ -163,7 +169,10 @@ class Enqueuing(QueueCalls):
         confirmed, and they are not."""
         confirm = self._packer.confirmation()
         call = commands.enqueue(self.keys, self._packer.signed_puts(puts), confirm=confirm)
-        accepted = self._enqueued(call, None)
+        try:
+            accepted = self._enqueued(call, None)
+        except QueueSharded:
+            return self._spread().store_puts(puts)
         self._require_confirmed(accepted.unconfirmed, [put.id for put in puts])
         return accepted
 

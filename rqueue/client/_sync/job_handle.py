@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._sync.queue_calls import QueueCalls
-from rqueue.errors import ServerError
+from rqueue.errors import QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState, Record
 from rqueue.model.progress import JobUpdate
@@ -22,6 +22,10 @@ from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
 R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+W = TypeVar("W", ResultWait, StateWatch, JobWatch)
+
+Ask = Callable[[W], T]
 
 
 class JobHandle(Generic[R_co]):
@@ -63,7 +67,11 @@ class JobHandle(Generic[R_co]):
     def state(self) -> JobState:
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
         call = commands.await_result(self._queue.keys, self.id, wait=False)
-        return read_state(self._queue._run(call))
+        try:
+            return read_state(self._queue._run(call))
+        except QueueSharded:
+            self._queue = self._queue.holder(self.id)
+            return self.state()
 
     def states(self, timeout: float | None = None) -> Iterator[JobState]:
         """The job's states, one after the other: the one it is in now, those that it is found in as
@@ -74,21 +82,36 @@ class JobHandle(Generic[R_co]):
         seen 20 seconds later at the most. Goes on while Redis is gone, as `result` does. Raises
         UnknownJob, and the server errors.
         """
-        queue = self._queue
-        watch = StateWatch(queue.keys, self.id, timeout, queue._transport.patience)
+        patience = self._queue._transport.patience
+        watch = StateWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                call, command = watch.ask()
-                if command:
-                    _, entries = queue._transport.run_then(call, command, queue=queue.name)
-                    watch.went_on(entries)
-                    continue
-                state = watch.heard(queue._run(call))
+                state = self._found(watch, self._next_state)
             except ServerError as error:
                 time.sleep(watch.pause(error))
             else:
                 if state is not None:
                     yield state
+
+    def _next_state(self, watch: StateWatch) -> JobState | None:
+        """The state that the job is found in; None: go on listening."""
+        queue = self._queue
+        call, command = watch.ask()
+        if not command:
+            return watch.heard(queue._run(call))
+        _, entries = queue._transport.run_then(call, command, queue=queue.name)
+        watch.went_on(entries)
+        return None
+
+    def _found(self, wait: W, ask: Ask[W, T]) -> T | None:
+        """What `ask` answers; None: ask again, since the queue is spread, and the job's shard was
+        to be found first."""
+        try:
+            return ask(wait)
+        except QueueSharded:
+            self._queue = self._queue.holder(self.id)
+            wait.at(self._queue.keys)
+            return None
 
     def watch(self, timeout: float | None = None) -> Iterator[JobUpdate]:
         """The job's state, what it reports of its progress and the lines that it logs, again and
@@ -100,19 +123,24 @@ class JobHandle(Generic[R_co]):
         next report, or 20 seconds later at the most; `states` hears of more. Goes on while Redis is
         gone, as `result` does. Raises UnknownJob, and the server errors.
         """
-        queue = self._queue
-        watch = JobWatch(queue.keys, self.id, timeout, queue._transport.patience)
+        patience = self._queue._transport.patience
+        watch = JobWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                if block := watch.block():
-                    answers = queue._transport.run_then(watch.stay, block, queue=queue.name)
-                    watch.woken(answers[1])
-                update = watch.heard(queue._run(watch.look()))
+                update = self._found(watch, self._next_update)
             except ServerError as error:
                 time.sleep(watch.pause(error))
             else:
                 if update is not None:
                     yield update
+
+    def _next_update(self, watch: JobWatch) -> JobUpdate | None:
+        """What is new; None: go on watching."""
+        queue = self._queue
+        if block := watch.block():
+            answers = queue._transport.run_then(watch.stay, block, queue=queue.name)
+            watch.woken(answers[1])
+        return watch.heard(queue._run(watch.look()))
 
     def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
@@ -129,7 +157,7 @@ class JobHandle(Generic[R_co]):
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
-                record = self._asked(wait)
+                record = self._found(wait, self._asked)
             except ServerError as error:
                 time.sleep(wait.pause(error))
             else:

@@ -38,6 +38,12 @@ class PutHandle(JobHandle[R_co]):
         self.error: Exception | None = None
         self.number = 0
 
+    def _stored_as(self, other: JobHandle[Any], *, own: bool) -> None:
+        """The job is in a shard, where `other` is its handle; own: its id was made here."""
+        self._queue, self.id, self.conflict = other._queue, other.id, other.conflict
+        self.created = other.created or (own and not other.conflict)
+        self.handed_to = other.handed_to
+
     @property
     def stored(self) -> bool:
         """Whether the queue has the job for certain."""

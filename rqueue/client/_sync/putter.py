@@ -18,8 +18,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
+from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.put_handle import PutHandle
-from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.client._sync.put_shards import PutShards
 from rqueue.errors import LifecycleError
 from rqueue.model.expect import expect_number
 from rqueue.protocol.commands.enqueue import Put
@@ -60,7 +61,8 @@ class BackgroundPuts:
     fit, the error listeners get it, with QueueFull.
 
     While Redis cannot be reached the jobs stay here and are sent again, in order, under the same
-    ids.
+    ids. Of a queue that is spread over shards each job goes where it belongs, one without a key
+    where its id says; while a shard cannot be reached, what was put behind its jobs waits.
 
     In asyncio a task of the loop stores them: close the putter before its loop ends, for nothing
     else does. In threads a thread does, and all threads may put: a forked child begins with an
@@ -70,7 +72,7 @@ class BackgroundPuts:
 
     def __init__(
         self,
-        queue: QueueCalls,
+        queue: Enqueuing,
         *,
         batch: int = BATCH,
         linger: float = LINGER_S,
@@ -89,11 +91,13 @@ class BackgroundPuts:
         self._buffer = PutBuffer(
             queue.keys, packer, batch=batch, limit=limit, limit_bytes=limit_bytes
         )
+        self._buffer.apart = queue._shards is not None
         self._listeners = PutListeners(queue.name, on_error)
         self._engine = PutThread(
             queue.redis,
             self._buffer,
             self._listeners,
+            PutShards(queue),
             keys=queue.keys,
             linger=linger,
             patience=queue.settings.command_timeout,

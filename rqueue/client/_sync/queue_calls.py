@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from rqueue.errors import ConfigError, ServerError
+from rqueue.errors import ConfigError, QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.confirmation import Confirmation, Unconfirmed
 from rqueue.model.connection_state import ConnectionStates
@@ -117,6 +117,11 @@ class QueueCalls:
             self._transport.confirmable(self.keys.meta).clear()
             raise unconfirmed.error(self.name, tuple(ids))
 
+    def holder(self, id: str) -> QueueCalls:
+        """The queue of the shard that knows a job, of a queue that has turned out to be spread.
+        Raises QueueSharded of what cannot be."""
+        raise QueueSharded(self.name)
+
     def cancel(
         self,
         id: str,
@@ -139,7 +144,11 @@ class QueueCalls:
             expect(name, value, bool, "True or False")
         wait = StopWait(self.keys, id, timeout, self._transport.patience)
         force: Literal["", "stop", "kill"] = "kill" if kill else "stop" if running else ""
-        was = self._run(commands.cancel(self.keys, id, held=held, force=force))
+        try:
+            was = self._run(commands.cancel(self.keys, id, held=held, force=force))
+        except QueueSharded:
+            its = self.holder(id)
+            return its.cancel(id, held=held, running=running, kill=kill, timeout=timeout)
         if sends_on(self.keys):
             # jobs of other queues may wait for it
             forward_soon(self._run, self.keys)

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
+from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.shard_changes import ShardChanges
+from rqueue.client._sync.shard_transaction import ShardTransaction
+from rqueue.errors import ConfigError
 from rqueue.model.cancellation import Cancellation
+from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
 from rqueue.model.job_count import JobCount
@@ -113,25 +118,29 @@ class ShardedQueue(ShardChanges):
         self._known()
         return self._queue.enqueue_request(request)
 
+    def transaction(self, key: str, consumer: Consumer | None = None) -> ShardTransaction:
+        """Several enqueues of jobs with this key, and with a consumer of its shard what became of
+        jobs there, as one step; see `ShardTransaction`."""
+        expect("key", key, str, "a text")
+        if not key:
+            raise ConfigError("key", "it says in which shard the step is made")
+        return ShardTransaction(self._queue, self, key, consumer)
+
+    def putter(self, **options: Any) -> BackgroundPuts:
+        """Background puts: enqueue without waiting; see `Queue.putter`."""
+        self._known()
+        return self._queue.putter(**options)
+
     # -- jobs --------------------------------------------------------------------------------------
 
     def job(self, id: str) -> JobHandle[Any]:
         """The handle of a job enqueued before; looks for it in all shards. A job that none of them
         knows is in the shard that its id says."""
-        return JobHandle(self._holder(check_id(id)), id)
+        return JobHandle(self._shards.holder(check_id(id)), id)
 
     def cancel(self, id: str, **how: Any) -> Cancellation:
         """Cancel a job, in whichever shard it is; see `Queue.cancel`."""
-        return (self._holder(id)).cancel(id, **how)
-
-    def _holder(self, id: str) -> Queue:
-        table = self.table()
-        first = table.shard_of(id)
-        for shard in [first, *(one for one in table.shards.values() if one != first)]:
-            queue = self._shards.at(shard)
-            if (queue._run(commands.show(queue.keys, id))).state != "unknown":
-                return queue
-        return self._shards.at(first)
+        return (self._shards.holder(id)).cancel(id, **how)
 
     def browse(self, which: JobFilter = ANY) -> Iterator[Delivery]:
         """The jobs that wait, those of all shards in one sequence: by priority, then by when they

@@ -11,16 +11,17 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from rqueue.client._sync.earlier_shards import Asked, known_before
 from rqueue.client._sync.queue_calls import QueueCalls
+from rqueue.client._sync.shard_course import advance
+from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import ConfigError, QueueSharded, ServerError, ShardsChanged, UnknownQueue
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.model.signing import split_signature
 from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.commands.enqueue import BATCH, Put
-from rqueue.protocol.commands.shards import read_shards
+from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
+from rqueue.protocol.commands.shards import find_known, read_shards
 from rqueue.protocol.job_packer import Batch, JobPacker, Packed, as_put
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.sharding import advance
 from rqueue.settings import Settings
 
 __all__ = ["Shards"]
@@ -153,7 +154,7 @@ class Shards(Generic[Q]):
         self._lengths[shard.number] = length, monotonic()
         return length
 
-    def _changed(self, error: ShardsChanged) -> None:
+    def changed(self, error: ShardsChanged) -> None:
         """A shard goes by another table: by an earlier one where nobody has informed it yet."""
         if error.known >= error.named:
             table = self.table(anew=True)
@@ -161,13 +162,37 @@ class Shards(Generic[Q]):
                 return
         self.advance()
 
+    # -- where a job is ----------------------------------------------------------------------------
+
+    def holder(self, id: str) -> Q:
+        """The queue of the shard that knows a job; the one that its id says where none does. Raises
+        the error of a shard that cannot be asked, where no other one knows it."""
+        table = self.table()
+        while True:
+            away: ServerError | None = None
+            for shard in _first_of(table, table.shard_of(id)):
+                queue = self.at(shard)
+                try:
+                    known = queue._run(find_known(queue.keys, [id]))
+                except ServerError as error:
+                    if shard.state != "closed" or not shard.place:
+                        away = error
+                else:
+                    if known.places:
+                        return queue
+            if away is not None:
+                raise away
+            before, table = table, self.table(anew=True)
+            if table.version == before.version:
+                return self.at(table.shard_of(id))
+
     # -- enqueue -----------------------------------------------------------------------------------
 
     def enqueue(self, packed: Packed) -> Any:
         """Enqueue one job where it belongs."""
         options = packed.options
         put = as_put(packed.id, b"", options)
-        key = _key_of(put, packed.own)
+        key = key_of(put, packed.own)
         if options.key:
             packed = packed._replace(options=replace(options, key=None))
         for tries in range(TRIES):
@@ -181,7 +206,7 @@ class Shards(Generic[Q]):
             except ShardsChanged as error:
                 if tries == TRIES - 1:
                     raise
-                self._changed(error)
+                self.changed(error)
         raise AssertionError
 
     def most(self) -> int:
@@ -191,59 +216,70 @@ class Shards(Generic[Q]):
 
     def store(self, batch: Batch, max_wait: float | None) -> list[Any]:
         """Enqueue many jobs, one step for each shard; each key's in their order."""
-        handles: dict[int, Any] = {}
-        left = [
-            Asked(place, _unsigned(put), own, _key_of(put, own))
-            for place, (put, own) in enumerate(batch.jobs)
-        ]
+        spread = SpreadBatch(
+            [
+                Asked(place, unsigned(put), own, key_of(put, own))
+                for place, (put, own) in enumerate(batch.jobs)
+            ],
+            batch.confirm,
+            max_wait,
+        )
+        self.store_left(spread)
+        return [spread.handles[place] for place in sorted(spread.handles)]
+
+    def store_left(self, batch: SpreadBatch) -> None:
+        """Enqueue what is left of a batch. Where a step is refused `batch.sent` are its jobs, and
+        `batch.handles` has those of the steps before it."""
         for tries in range(TRIES):
             try:
-                self._store(batch, left, max_wait, handles)
+                self._store(batch)
             except ShardsChanged as error:
                 if tries == TRIES - 1:
                     raise
-                left = [job for job in left if job.place not in handles]
-                self._changed(error)
+                self.changed(error)
             else:
-                break
-        return [handles[place] for place in sorted(handles)]
+                return
 
-    def _store(
-        self,
-        batch: Batch,
-        jobs: list[Asked],
-        max_wait: float | None,
-        handles: dict[int, Any],
-    ) -> None:
-        """Enqueue these jobs of a batch by the table as it is known; `handles` gets what came of
-        each. Raises ShardsChanged where a shard refuses the table; the other shards have theirs
-        then."""
+    def _store(self, batch: SpreadBatch) -> None:
+        """Enqueue what is left by the table as it is known. Raises ShardsChanged where a shard
+        refuses the table; the other shards have theirs then."""
         table = self.table()
+        batch.sent = jobs = batch.left
         if table.past:
-            handles |= known_before(table, jobs, self._calls_at)
+            batch.handles |= known_before(table, jobs, self._calls_at)
         shards: dict[Shard, list[Asked]] = {}
-        for job in jobs:
-            if job.place not in handles:
-                shards.setdefault(self._shard_for(job.key), []).append(job)
+        for job in batch.left:
+            shards.setdefault(self._shard_for(job.key), []).append(job)
         changed: ShardsChanged | None = None
         for shard, its in shards.items():
             queue = self.at(shard)
             for start in range(0, len(its), BATCH):
-                some = its[start : start + BATCH]
+                batch.sent = some = its[start : start + BATCH]
                 puts = queue._packer.signed_puts([job.put._replace(key="") for job in some])
                 signed = [(put, job.own) for put, job in zip(puts, some, strict=True)]
                 step = Batch(signed, batch.confirm, table.version)
                 try:
-                    stored = queue.store_here(step, max_wait)
+                    stored = queue.store_here(step, batch.max_wait)
                 except ShardsChanged as error:
                     changed = error
                     break  # what follows goes behind these
-                handles |= {job.place: one for job, one in zip(some, stored, strict=True)}
+                batch.handles |= {job.place: one for job, one in zip(some, stored, strict=True)}
         if changed is not None:
             raise changed
 
+    def store_puts(self, puts: Sequence[Put]) -> Accepted:
+        """Enqueue jobs that are packed already, as `Queue.enqueue_puts`."""
+        jobs = [Asked(n, unsigned(put), False, key_of(put, False)) for n, put in enumerate(puts)]
+        batch = SpreadBatch(jobs, self._queue._packer.confirmation(), None)
+        self.store_left(batch)
+        return batch.accepted()
 
-def _key_of(put: Put, own: bool) -> str:
+
+def _first_of(table: ShardTable, first: Shard) -> list[Shard]:
+    return [first, *(shard for shard in table.shards.values() if shard != first)]
+
+
+def key_of(put: Put, own: bool) -> str:
     """What says where a job goes; "": nothing. Raises ConfigError where two things would."""
     if put.key:
         return put.key
@@ -257,7 +293,7 @@ def _key_of(put: Put, own: bool) -> str:
     return put.group or unique or ("" if own else put.id)
 
 
-def _unsigned(put: Put) -> Put:
+def unsigned(put: Put) -> Put:
     """A signature holds for one queue: that of a shard is made when the shard is known."""
     body = put.envelope
     return put._replace(envelope=split_signature(body).json) if body[:1] == b"S" else put

@@ -15,6 +15,7 @@ from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import ConfigError, TransactionRolledBack
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
+from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.forwarding import forward_soon
 from rqueue.protocol.job_packer import Call
 from rqueue.protocol.transaction_parts import TransactionParts
@@ -130,10 +131,12 @@ class Transaction(Enqueues):
         jobs any more, RegistrationLost and the server errors: nothing was done then, but for
         RedisTimeout and ConnectionLost, where that is not known, and for NotConfirmed: all of it
         was done."""
+        self._parts.close()
+        if self._parts:
+            self._do()
+
+    def _do(self) -> None:
         parts = self._parts
-        parts.close()
-        if not parts:
-            return
         if parts.confirm is not None:
             self._queue._check_confirmable(parts.confirm)
         puts = self._queue._packer.signed_puts(parts.puts)
@@ -151,6 +154,8 @@ class Transaction(Enqueues):
             # another process made these ids in the same millisecond
             renamed = self._queue._packer.signed_puts([parts.puts[index] for index in twins])
             call = commands.enqueue(self._queue.keys, renamed, confirm=parts.confirm)
+            if parts.version:
+                call = of_version(call, parts.version)
             unconfirmed = unconfirmed or (self._queue._run(call)).unconfirmed
             for index in twins:
                 self._handles[index].id = parts.puts[index].id

@@ -19,6 +19,7 @@ from rqueue.inspector.doctor.checkup import LOOKS, PAUSE_S, Checkup
 from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.flow_checks import ends_elsewhere
+from rqueue.inspector.doctor.kept_tables import put_back
 from rqueue.inspector.doctor.owner_checks import kind_of_groups
 from rqueue.inspector.doctor.service_checks import check_service
 from rqueue.inspector.doctor.shard_checks import (
@@ -226,6 +227,10 @@ class Doctor:
                     run(commands.join(keys, [(id_, said)]))
         elif action.verb == "shards":
             see_to_shards(self._places, keys)
+        elif action.verb == "table":
+            spread = QueueKeys(action.which, self._namespace)
+            if put_back(self._places, spread):
+                see_to_shards(self._places, spread)
         elif action.verb == "leftovers":
             run(commands.repair_leftovers(keys, action.which, action.ids))
         else:

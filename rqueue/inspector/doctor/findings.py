@@ -50,6 +50,7 @@ class Action:
         "owner",
         "parents",
         "shards",
+        "table",
     ]
     ids: tuple[str, ...] = ()
     member: bytes = b""

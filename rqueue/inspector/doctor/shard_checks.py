@@ -8,9 +8,11 @@ from typing import Any
 
 import redis
 
+from rqueue.client._sync.shard_course import advance
 from rqueue.errors import QueueDamaged, ServerError
 from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.doctor.kept_tables import gone_with_its_queue, lost_table
 from rqueue.inspector.parts import Part, Parts, Places
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.protocol.call import ScriptCall
@@ -18,7 +20,6 @@ from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.protocol.commands.shards import lift_fence, read_shards
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind, sharded
-from rqueue.protocol.sharding import advance
 from rqueue.settings import redact
 from rqueue.transport.redis_client import execute
 
@@ -53,14 +54,18 @@ def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
     except QueueDamaged as error:
         return [_finding(keys, "table", f"its table of shards is damaged: {error.problem}")]
     if parts is None or parts.table is None:
-        return []
+        return gone_with_its_queue(places, keys)
     if not parts.table.version:
-        said = (
-            "its table of shards is gone: nobody knows where its jobs go. Put it back from a"
-            " backup, or, where its shards have no jobs, delete them and create it anew"
-        )
-        return [_finding(keys, "table", said)]
+        says = "its table of shards is gone"
+        return [lost_table(places, keys, keys.queue, "table", says)]
     answers, missing = parts.each(_known)
+    versions = [version for _, version, _ in answers.values()]
+    if max(versions, default=0) > parts.table.version:
+        says = (
+            f"its table of shards has version {parts.table.version}, and a shard knows version"
+            f" {max(versions)}: an earlier one was put back"
+        )
+        return [lost_table(places, keys, keys.queue, "table-behind", says)]
     found = [
         unchecked(name, redact(part.shard.place), missing[name])
         for part in parts
@@ -89,13 +94,6 @@ def _shard(
     name = table.name(shard)
     if of and of != keys.queue:
         yield _finding(keys, "shard-of", f"its shard '{name}' says that it is one of '{of}'", name)
-    elif version > table.version:
-        says = (
-            f"its shard '{name}' knows version {version} of the table, which has version"
-            f" {table.version}: an earlier one was put back, and no job goes in. Put back the"
-            " latest one"
-        )
-        yield _finding(keys, "table-behind", says, name)
     elif version == 0:
         says = f"its shard '{name}' is gone, or was not informed of the table yet"
         yield _finding(keys, "shard-gone", says, name, AGAIN)

@@ -98,7 +98,7 @@ def commit(
     return ScriptCall("commit", keys.meta, [*args, *items], _read, needs, _classed)
 
 
-NEW_JOBS, _RUNS, _ITEMS = 6, 7, 9
+NEW_JOBS, RUNS, _ITEMS = 6, 7, 9
 """Places among the arguments."""
 
 
@@ -107,6 +107,6 @@ def _classed(policies: Sequence[str], args: Sequence[Arg]) -> Sequence[Arg]:
     if selectors.POLICY.name not in policies or not args[NEW_JOBS]:
         return args
     count = int(args[NEW_JOBS])
-    enqueued = ["0", args[_RUNS], *args[_ITEMS : _ITEMS + 2 * count]]
+    enqueued = ["0", args[RUNS], *args[_ITEMS : _ITEMS + 2 * count]]
     _, runs, *_ = selectors.classed(policies, enqueued)
-    return [*args[:_RUNS], runs, *args[_RUNS + 1 :]]
+    return [*args[:RUNS], runs, *args[RUNS + 1 :]]

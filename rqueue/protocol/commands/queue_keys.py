@@ -26,6 +26,11 @@ def queue_exists(keys: QueueKeys) -> CommandCall[bool]:
     return CommandCall(keys.meta, [("EXISTS", keys.meta)], _read_bool)
 
 
+def is_used(keys: QueueKeys) -> CommandCall[bool]:
+    """Whether it has jobs or consumers."""
+    return CommandCall(keys.meta, [("EXISTS", keys.jobs, keys.consumers)], _read_bool)
+
+
 def guard_exists(keys: QueueKeys) -> CommandCall[bool]:
     """Whether the key is there that never may be: see `ScriptCall.keys`."""
     return CommandCall(keys.meta, [("EXISTS", keys.guard)], _read_bool)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from rqueue.errors import QueueDamaged
 from rqueue.model.shard_table import ShardTable
-from rqueue.protocol.call import Arg, ScriptCall, text
+from rqueue.protocol.call import Arg, CommandCall, ScriptCall, text
+from rqueue.protocol.commands.commit import RUNS
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import shard, sharded
 
@@ -15,10 +16,10 @@ T = TypeVar("T")
 
 
 class Informed(NamedTuple):
-    """How far a shard is. word: it learned of the version ("new"), knew it ("known"), or knows a
-    later one ("old"). behind: something stands before its fence. empty: it has no job. fences:
-    numbers of the shards that it waits for. remembers: it may know ids of jobs from before keys
-    left it."""
+    """How far a shard is. word: it learned of the version ("new"), knew it ("known"), knows a later
+    one ("old"), or is to be informed again, with the table ("lacks"). behind: something stands
+    before its fence. empty: it has no job. fences: numbers of the shards that it waits for.
+    remembers: it may know ids of jobs from before keys left it."""
 
     word: str
     behind: bool
@@ -67,13 +68,38 @@ def _read_informed(reply: Any) -> Informed:
 
 
 def inform_shard(
-    keys: QueueKeys, of: str, version: int, role: str = "", sources: Iterable[int] = ()
+    keys: QueueKeys,
+    of: str,
+    version: int,
+    role: str = "",
+    sources: Iterable[int] = (),
+    fields: Mapping[str, Arg] | None = None,
 ) -> ScriptCall[Informed]:
-    """Tell a shard of queue `of` which version is in force. role: "", "fence" (what it has goes
+    """Tell a shard of queue `of` which version is in force. fields: the whole table, which the
+    shard keeps; needed where it keeps none of this version. role: "", "fence" (what it has goes
     before what comes to others), "shut" (and nothing comes any more), "wait" (for the fences of the
     sources)."""
     args: list[Arg] = [of, version, role, " ".join(map(str, sources))]
+    for name, value in (fields or {}).items():
+        args += (name, value)
     return ScriptCall("inform_shard", keys.meta, args, _read_informed, (shard.POLICY.name,))
+
+
+def kept_table(keys: QueueKeys, of: str) -> CommandCall[ShardTable]:
+    """The table of queue `of` that a shard keeps; version 0 where it keeps none, or none that can
+    be read."""
+
+    def read(replies: Sequence[Any]) -> ShardTable:
+        (found,) = replies
+        pairs = (
+            found.items() if isinstance(found, Mapping) else zip(*[iter(found)] * 2, strict=True)
+        )
+        try:
+            return ShardTable.of(of, {text(name): text(value) for name, value in pairs})
+        except ValueError:
+            return ShardTable(of)
+
+    return CommandCall(keys.meta, [("HGETALL", keys.base + "kept_shards")], read)
 
 
 def _read_lifted(reply: Any) -> bool:
@@ -97,7 +123,8 @@ def find_known(keys: QueueKeys, ids: Iterable[str]) -> ScriptCall[Known]:
 
 
 def of_version(call: ScriptCall[T], version: int) -> ScriptCall[T]:
-    """An enqueue into a shard, by the table of this version."""
-    how, runs, *rest = call.args
-    needs = (*call.needs, shard.POLICY.name)
-    return call._replace(args=(how, f"{runs!s}#{version}", *rest), needs=needs)
+    """An enqueue into a shard, or a commit that enqueues there, by the table of this version."""
+    at = RUNS if call.script == "commit" else 1
+    args = list(call.args)
+    args[at] = f"{args[at]!s}#{version}"
+    return call._replace(args=args, needs=(*call.needs, shard.POLICY.name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from rqueue.logs import logger
 from rqueue.model.shard_table import ShardTable
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.shards import read_shards
+from rqueue.protocol.course import Course
 from rqueue.protocol.forwarding import TargetAway
 from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.protocol.sharding import advancing
@@ -178,9 +179,8 @@ class PendingAdvance:
         self._url = url
         self._seen = seen
         self._again = again
-        self._steps: Generator[Any, Any, Any] = advancing(keys)
-        self._call: ScriptCall[Any] | None = None
-        self._go(lambda: next(self._steps))
+        self._course = Course(advancing(keys))
+        self._see_to_others()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PendingAdvance) and other._of == self._of
@@ -191,39 +191,44 @@ class PendingAdvance:
     @property
     def queue(self) -> str:
         """The one that the next call goes to."""
-        return queue_of(self._call.key) if self._call is not None else self._of
+        call = self.call()
+        return self._of if call is None else queue_of(call.key)
 
     def call(self) -> ScriptCall[Any] | None:
         """What to send now."""
-        return self._call
+        return None if self._course.call is None else self._course.call[1]
 
     def answered(self, reply: Any) -> bool:
         """Go on, where the next call belongs."""
         if isinstance(reply, ShardTable):
             self._seen(reply)
-        self._go(lambda: self._steps.send(reply))
-        if self._call is not None:
+        try:
+            self._course.answered(reply)
+        except RQueueError as error:
+            self.refused(error)
+        self._see_to_others()
+        if self._course.call is not None:
             self._again(self)
         return False
 
     def refused(self, error: RQueueError) -> None:
         """Leave it to the next time."""
         log.warning("cannot see to the shards of queue %s: %s", self._of, error)
-        self._call = None
+        self._course.call = None
 
-    def _go(self, step: Callable[[], Any]) -> None:
-        self._call = None
+    def _see_to_others(self) -> None:
+        """Send the calls to other servers, up to the next one to the pool's own."""
+        course = self._course
         try:
-            shard, call = step()
-            while shard is not None and shard.place not in ("", self._url):
+            while course.call is not None:
+                shard, call = course.call
+                if shard is None or shard.place in ("", self._url):
+                    return
                 try:
                     reply = run_apart(shard.place, call)
                 except RQueueError as error:
-                    shard, call = self._steps.throw(error)
+                    course.refused(error)
                 else:
-                    shard, call = self._steps.send(reply)
-            self._call = call
-        except StopIteration:
-            return
+                    course.answered(reply)
         except RQueueError as error:
             self.refused(error)

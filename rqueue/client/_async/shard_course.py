@@ -1,0 +1,34 @@
+"""What the table of a queue's shards asks for, done call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable  # async
+from typing import Any
+
+# sync: from collections.abc import Callable
+from rqueue.errors import RQueueError
+from rqueue.model.shard_table import Shard, ShardTable
+from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.course import Course
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import advancing
+
+__all__ = ["advance"]
+
+Run = Callable[[Shard | None, ScriptCall[Any]], Awaitable[Any]]  # async
+# sync: Run = Callable[[Shard | None, ScriptCall[Any]], Any]
+
+
+async def advance(run: Run, keys: QueueKeys) -> ShardTable:
+    """Do all that the table asks for and can be done now, each call by `run`, which is given the
+    shard that it goes to (None: where the table is); returns the table. Raises as
+    `rqueue.protocol.sharding.advancing`."""
+    course = Course(advancing(keys))
+    while course.call is not None:
+        try:
+            reply = await run(*course.call)
+        except RQueueError as error:
+            course.refused(error)
+        else:
+            course.answered(reply)
+    return course.outcome

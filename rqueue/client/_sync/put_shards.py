@@ -1,0 +1,89 @@
+# Generated from rqueue/client/_async/put_shards.py (`make generate`): do not edit.
+"""Background puts into the shards of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from rqueue.client._sync.earlier_shards import Asked
+from rqueue.client._sync.enqueuing import Enqueuing
+from rqueue.client._sync.put_handle import PutHandle
+from rqueue.client._sync.shards import key_of
+from rqueue.client._sync.spread_batch import SpreadBatch
+from rqueue.errors import (
+    ConfigError,
+    NotConfirmed,
+    QueueFull,
+    RedisUnavailable,
+    RQueueError,
+    ShardsChanged,
+)
+from rqueue.model.confirmation import Confirmation, stricter
+from rqueue.protocol.put_buffer import Item
+
+__all__ = ["PutShards"]
+
+ROOM_S = 5.0
+"""Seconds that a step waits for room in a bounded shard, before it is seen whether the putter is
+closed."""
+
+
+class PutShards:
+    """Stores batches of background puts where they belong. A batch may take several tries: what a
+    shard has is not sent to it again."""
+
+    def __init__(self, queue: Enqueuing) -> None:
+        self._queue = queue
+        self._items: Sequence[Item] = ()
+        self._batch = SpreadBatch((), None, None)
+
+    def store(self, items: Sequence[Item]) -> Mapping[int, Exception]:
+        """Store what is left of a batch; returns why jobs of it are refused, by their places.
+        Raises what passes by itself: RedisUnavailable, NotConfirmed, ShardsChanged, and QueueFull
+        where there was no room yet."""
+        if items is not self._items:
+            self._items, self._batch = items, _batch_of(items)
+        batch, shards = self._batch, self._queue._spread()
+        while batch.left:
+            try:
+                shards.store_left(batch)
+            except NotConfirmed as error:
+                batch.doubt()
+                if not error.reason:
+                    raise
+                batch.refuse(error)
+            except RedisUnavailable:
+                batch.doubt()
+                raise
+            except ShardsChanged:
+                raise
+            except QueueFull as error:
+                if error.waits:
+                    raise
+                batch.refuse(error)
+            except RQueueError as error:
+                batch.refuse(error)
+        for place, stored in batch.handles.items():
+            handle = cast("PutHandle[Any]", items[place].handle)
+            handle._stored_as(stored, own=items[place].own)
+        self._items = ()
+        return batch.refused
+
+
+def _batch_of(items: Sequence[Item]) -> SpreadBatch:
+    jobs: list[Asked] = []
+    refused: dict[int, Exception] = {}
+    confirm: Confirmation | None = None
+    for place, item in enumerate(items):
+        put = item.put()
+        try:
+            # where it has nothing else its id says where it goes: at each try into the same shard
+            key = key_of(put, own=False)
+        except ConfigError as error:
+            key, refused[place] = "", error
+        jobs.append(Asked(place, put, item.own, key))
+        confirm = stricter(confirm, item.confirm)
+    batch = SpreadBatch(jobs, confirm, ROOM_S)
+    batch.refused = refused
+    return batch

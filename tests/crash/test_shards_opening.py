@@ -1,127 +1,103 @@
-"""Shards open and are drained under load while workers are killed: nothing is lost, everything ends
-once, and the jobs of each key in their order."""
+"""Shards open and are drained under load while workers and servers are killed: nothing is lost,
+everything ends once, and the jobs of each key in their order."""
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
-import threading
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import psutil
 import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import ShardsMoving
-from rqueue.inspector.history import read_history
-from rqueue.protocol.job_packer import Call
-from rqueue.tasks.options import Options
-from tests.workers.pools import ROOT, eventually
+from tests.crash.shard_load import Load, Pools, changed, judge
+from tests.support.redis_cluster import SmallCluster
+from tests.workers.pools import eventually
 
-KEYS = 12
+pytestmark = pytest.mark.timeout(300)
 
-pytestmark = pytest.mark.timeout(240)
-
-
-class Load:
-    """Jobs of several keys, enqueued by name by a thread that knows nothing of shards."""
-
-    def __init__(self, queue: Queue) -> None:
-        self._queue = queue
-        self.ids: dict[str, list[str]] = {f"k{number}": [] for number in range(KEYS)}
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._ends.wait(0.01):
-            calls = [Call("crash.step", [1.0], None, Options(group=key)) for key in self.ids]
-            for key, handle in zip(self.ids, self._queue.enqueue_many(calls), strict=True):
-                self.ids[key].append(handle.id)
-
-    def end(self) -> int:
-        """No more of them; how many there were."""
-        self._ends.set()
-        self._thread.join()
-        return sum(map(len, self.ids.values()))
+SEEDS = pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 11))]
+)
 
 
-def out_of_order(ids: list[str], marks: list[list[str]]) -> list[str]:
-    """Jobs of a key that began before the one before them had ended."""
-    begun: dict[str, int] = {}
-    ended: dict[str, int] = {}
-    for at, (what, _, id_) in enumerate(marks):
-        if what == "begin":
-            begun.setdefault(id_, at)
-        else:
-            ended[id_] = at
-    return [two for one, two in pairwise(ids) if begun[two] < ended[one]]
-
-
-def change(queue: ShardedQueue, number: int) -> bool:
-    """The next change, unless the one before goes on."""
-    try:
-        if number < 2:
-            queue.open()
-        else:
-            queue.drain(0)
-    except ShardsMoving:
-        return False
-    return True
+def rounds(queue: ShardedQueue, pools: Pools) -> None:
+    """Two shards open, then one is drained; a worker is killed after each."""
+    for change in (queue.open, queue.open, partial(queue.drain, 0)):
+        eventually(partial(changed, change), lambda: f"{queue.table()}\n{pools.logs}")
+        pools.kill_a_worker()
 
 
 def test_shards_open_under_load(
     private_server: EmbeddedRedis, queue_name: str, tmp_path: Path
 ) -> None:
-    marks = tmp_path / "marks"
-    marks.touch()
-    url, chance = private_server.url, random.Random(queue_name)
-    environment = {**os.environ, "RQUEUE_URL": url, "CRASH_MARKS": str(marks)}
-    environment["PYTHONPATH"] = f"{ROOT}:{ROOT / 'workers'}"
-    command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app", queue_name]
-    command += ["--processes", "2", "--lease", "2s", "--drain", "5s", "--max-crashes", "0"]
+    url = private_server.url
     with (
         ShardedQueue(queue_name, url, shards=2) as queue,
         Queue(queue_name, url) as plain,
-        (tmp_path / "pool.log").open("wb") as log,
+        Pools(tmp_path, random.Random(queue_name)) as pools,
     ):
         queue.table()
-        pool = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            eventually(lambda: b"is ready" in (tmp_path / "pool.log").read_bytes())
-            load = Load(plain)
-            for number in range(3):
-                eventually(lambda number=number: change(queue, number))
-                workers = psutil.Process(pool.pid).children()
-                if workers:
-                    chance.choice(workers).send_signal(signal.SIGKILL)
-            eventually(lambda: not queue.table().moving)
-            count = load.end()
+        pools.start(url, queue_name)
+        load = Load(plain)
+        rounds(queue, pools)
+        judge(queue, load, pools)
+        eventually(lambda: queue.table().shards[0].state == "closed")
+        assert load.failures == 0
+        assert len({queue.table().shard_of(key).number for key in load.ids}) == 3
 
-            def over() -> bool:
-                its = queue.counts()
-                return int(its.meta.get("acked", 0)) == count
 
-            eventually(over, lambda: f"{queue.counts()}\n{(tmp_path / 'pool.log').read_text()}")
-            eventually(lambda: queue.table().shards[0].state == "closed")
-        finally:
-            pool.send_signal(signal.SIGTERM)
-            pool.wait(30)
-        table = queue.table()
-        rows: Counter[str] = Counter()
-        for shard in table.shards.values():
-            name = plain.at(table.name(shard))
-            rows.update(
-                row["id"] for row in read_history(name.redis, name.keys) if row["outcome"] == "ack"
-            )
-    assert rows == Counter(id_ for ids in load.ids.values() for id_ in ids)
-    lines = [line.split() for line in marks.read_text().splitlines()]
-    assert [out for ids in load.ids.values() for out in out_of_order(ids, lines)] == []
-    assert len({table.shard_of(key).number for key in load.ids}) == 3
+@SEEDS
+def test_shards_on_the_masters_of_a_cluster(
+    make_cluster: Callable[..., SmallCluster], tmp_path: Path, seed: int
+) -> None:
+    """Slots of shards lie where chance has put them: one pool serves them all."""
+    cluster, name = make_cluster(), f"spread{seed}"
+    url = cluster.cluster_url
+    with (
+        ShardedQueue(name, url, shards=3) as queue,
+        Queue(name, url) as plain,
+        Pools(tmp_path, random.Random(seed)) as pools,
+    ):
+        queue.table()
+        pools.start(url, name)
+        load = Load(plain)
+        rounds(queue, pools)
+        judge(queue, load, pools)
+        shards = queue.table().shards
+        assert shards[0].state == "closed" or eventually(
+            lambda: queue.advance().shards[0].state == "closed"
+        )
+        assert len({cluster.home(f"{name}~{number}").address for number in shards}) > 1
+
+
+@SEEDS
+def test_shards_on_servers_of_their_own(
+    make_server: Callable[..., EmbeddedRedis], queue_name: str, tmp_path: Path, seed: int
+) -> None:
+    """Each is served by a pool of its own server, of which one dies and comes back."""
+    here, *others = [make_server(port=0, config={"appendfsync": "always"}) for _ in range(3)]
+    with (
+        ShardedQueue(queue_name, here.url, shards=1) as queue,
+        Queue(queue_name, here.url) as plain,
+        Pools(tmp_path, random.Random(seed)) as pools,
+    ):
+        queue.table()
+        pools.start(here.url, queue_name)
+        load = Load(plain)
+        for number, server in enumerate(others, 1):
+            opens = partial(queue.open, place=server.url)
+            eventually(partial(changed, opens), lambda: f"{queue.table()}\n{pools.logs}")
+            pools.start(server.url, f"{queue_name}~{number}")
+            pools.kill_a_worker()
+        eventually(lambda: not queue.advance().moving, lambda: f"{queue.table()}\n{pools.logs}")
+        others[seed % 2].kill()
+        eventually(lambda: load.failures > 2)
+        others[seed % 2].start()
+        pools.kill_a_worker()
+        eventually(partial(changed, partial(queue.drain, 1)), lambda: pools.logs)
+        judge(queue, load, pools)
+        eventually(lambda: queue.advance().shards[1].state == "closed")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rqueue.cli.output import Column, echo, json_option, print_json, print_table
+from rqueue.cli.exit_codes import confirm
+from rqueue.cli.output import Column, echo, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target, say_without
 from rqueue.settings import redact
 
@@ -200,6 +201,31 @@ def drain(target: Target, /, queue: str, number: int, unordered: bool, as_json: 
         sharded.drain(number, order=not unordered)
         table = sharded.advance()
     _say(table, f"shard {number} of queue '{queue}' is {table.shards[number].state}", as_json)
+
+
+@shards.command("forget")
+@click.argument("queue")
+@click.argument("number", type=int)
+@yes_option
+@json_option
+@connection_options
+@pass_target
+def forget(target: Target, /, queue: str, number: int, yes: bool, as_json: bool) -> None:
+    """Give up a shard whose server is gone for good.
+
+    What it had is lost. Its keys go to all others at once, and nobody waits for its jobs any more.
+    A shard that answers is refused: drain it. Empty its server before it comes back as a shard.
+
+    \b
+    Example:
+      rqueue shards forget orders 3 --yes
+    """  # noqa: D301
+    with _sharded(target, queue) as (sharded, _):
+        sharded.table()
+        confirm(f"Give up shard {number} of queue '{queue}', and all jobs that it has?", yes)
+        sharded.forget(number)
+        table = sharded.table()
+    _say(table, f"shard {number} of queue '{queue}' is gone", as_json)
 
 
 @shards.command("advance")

@@ -177,8 +177,7 @@ class Places:
         table = execute(self._client, read_shards(keys), queue=keys.queue)
         found = [
             Part(QueueKeys(table.name(one), keys.namespace), self.client_at(one.place), one)
-            for one in table.shards.values()
-            if one.state != "closed" or not one.place
+            for one in table.counted
         ]
         return Parts(keys.queue, found, table)
 

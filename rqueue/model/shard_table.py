@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 from hashlib import blake2b
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
@@ -28,7 +28,7 @@ PAST_MAX = 64
 
 _CHANGE = re.compile(r"(\d{1,15})([+-])(\d{1,3})\*(\d{1,3})")
 
-State = Literal["open", "draining", "closed"]
+State = Literal["open", "draining", "closed", "gone"]
 
 _MASK = 2**64 - 1
 
@@ -47,7 +47,8 @@ def _score(one: int, other: int) -> int:
 
 class Shard(NamedTuple):
     """One shard. number: its own for ever. state: it takes jobs (open), what it has goes and
-    nothing comes (draining), nothing is left (closed). weight: its part of the keys. place: URL of
+    nothing comes (draining), nothing is left (closed), its server is gone for good, and what it
+    had with it (gone). weight: its part of the keys. place: URL of
     its server, "" = where the table is."""
 
     number: int
@@ -64,7 +65,7 @@ class Shard(NamedTuple):
     def parse(cls, number: str, text: str) -> Shard:
         """The shard whose text this is. Raises ValueError."""
         words = text.split(" ", 2)
-        if len(words) != 3 or words[0] not in ("open", "draining", "closed"):
+        if len(words) != 3 or words[0] not in get_args(State):
             raise ValueError(f"shard {number} is said to be {shown(text)}")
         state, weight, place = words
         if not weight.isdecimal() or not 1 <= int(weight) <= WEIGHT_MAX:
@@ -177,7 +178,17 @@ class ShardTable:
     @property
     def served(self) -> list[Shard]:
         """Those that may have jobs."""
-        return [shard for shard in self.shards.values() if shard.state != "closed"]
+        return [shard for shard in self.shards.values() if shard.state in ("open", "draining")]
+
+    @property
+    def counted(self) -> list[Shard]:
+        """Those whose numbers count: also closed ones, unless they were on other servers, which may
+        be gone."""
+        return [
+            shard
+            for shard in self.shards.values()
+            if shard in self.served or (shard.state == "closed" and not shard.place)
+        ]
 
     def name(self, shard: Shard | int) -> str:
         """The name of a shard's queue."""
@@ -232,7 +243,7 @@ class ShardTable:
         found = {self.shard_of(key).number: True}
         for layout in self._layouts:
             owner = next((n for _, n, part in ranked if part < layout.get(n, 0)), None)
-            if owner is not None and owner in self.shards:
+            if owner in self.shards and self.shards[owner].state != "gone":
                 found.setdefault(owner, True)
         return [self.shards[number] for number in [*found][1:]]
 

@@ -65,6 +65,7 @@ def advancing(keys: QueueKeys) -> Steps:
                 return table
             yield None, set_shards(keys, table.version, {"moving": ""})
             continue
+        yield from _lift_left_over(keys, table, informed)
         over = [
             shard
             for shard in table.served
@@ -112,6 +113,16 @@ def _tell(
     if found.word == "lacks":
         found = yield shard, inform_shard(*what, table.fields)
     return found
+
+
+def _lift_left_over(
+    keys: QueueKeys, table: ShardTable, informed: dict[int, Informed]
+) -> Generator[Asked, Any, None]:
+    """Nothing moves: who waits still does so for a shard that was given up."""
+    for number, found in informed.items():
+        its = QueueKeys(table.name(number), keys.namespace)
+        for source in found.fences:
+            yield table.shards[number], lift_fence(its, table.version, source)
 
 
 def _remembered(

@@ -190,6 +190,8 @@ class Access:
         table = execute(client, read_shards(self.keys(queue)), queue=queue)
         here, apart = [], []
         for shard in table.shards.values():
+            if shard.state == "gone":
+                continue
             near = not shard.place or _split(shard.place).bare == self.url
             if near:
                 here.append(table.name(shard))

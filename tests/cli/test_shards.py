@@ -114,5 +114,10 @@ def test_a_missing_shard_is_named(
     ):
         assert gone in run(*command, code=4).stderr, command
     assert f"{name}~0" in run("queues", name, "--shards", code=4).stdout
+    assert "answers: drain it" in run("shards", "forget", name, "0", "--yes", code=2).stderr
     assert "do not answer" not in run("doctor", name, code=1).stdout
     assert f"{name}~2" in run("doctor", name, code=1).stdout
+    assert "shard 2 of queue" in run("shards", "forget", name, "2", "--yes").stdout
+    assert "gone" in run("shards", "list", name).stdout
+    assert run("queues", name).stdout
+    assert "no problems" in run("doctor", name).stdout

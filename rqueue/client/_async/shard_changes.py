@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rqueue.client._async.alternate_links import configure_with_targets
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._async.shards import AsyncShards
-from rqueue.errors import ConfigError, QueueSharded, ShardsMoving
+from rqueue.errors import ConfigError, QueueSharded, RedisUnavailable, ShardsMoving
 from rqueue.model.expect import shown
 from rqueue.model.shard_table import SHARDS_MAX, Shard, ShardTable, check_shard
 from rqueue.protocol import commands
@@ -82,7 +82,7 @@ class AsyncShardChanges:
             its = next(n for n in range(SHARDS_MAX) if n not in table.shards)
             shard = check_shard(its if number is None else number, weight, place)
             known = table.shards.get(shard.number)
-            if known is not None and known.state != "closed":
+            if known is not None and known in table.served:
                 raise ConfigError("shard", f"shard {shard.number} is {known.state}")
             return f"open {shard.number}" if order else "", [shard]
 
@@ -107,6 +107,38 @@ class AsyncShardChanges:
             return f"drain {number}{how}", [shard._replace(state="draining")]
 
         return await self._change(change)
+
+    async def forget(self, number: int) -> int:
+        """Give up a shard whose server is gone for good: what it had is lost, its keys go to all
+        others at once, and nobody waits for its jobs any more. Returns its number. Where another
+        change goes on, it does so without this shard. Raises ConfigError where the shard answers:
+        drain it then, and nothing is lost."""
+        for _ in range(TRIES):
+            table = await self.table()
+            shard = table.shards.get(check_shard(number).number)
+            if shard is None or shard not in table.served:
+                raise ConfigError("shard", f"there is no shard {number} that may have jobs")
+            if table.open == [shard]:
+                raise ConfigError("shard", f"shard {number} is the last one")
+            await self._require_away(shard)
+            gone = shard._replace(state="gone")
+            fields = {**table.fields, str(number): gone.text, "version": str(table.version + 1)}
+            if table.moving.split(" ")[1:2] == [str(number)]:
+                fields["moving"] = ""
+            if shard.state == "open":
+                fields["past"] = table.past_with([gone])
+            if await self._queue._run(set_shards(self._queue.keys, table.version, fields)):
+                await self._shards.advance()
+                return number
+        raise ShardsMoving(self._queue.name, "changed by others again and again")
+
+    async def _require_away(self, shard: Shard) -> None:
+        queue = self._shards.at(shard)
+        try:
+            await queue._run(commands.counts(queue.keys, oldest=False))
+        except RedisUnavailable:
+            return
+        raise ConfigError("shard", f"shard {shard.number} answers: drain it, and nothing is lost")
 
     async def grow(self, threshold: int, most: int, *, order: bool = True) -> int | None:
         """Open one shard more where one has so many waiting jobs, and there are fewer than `most`

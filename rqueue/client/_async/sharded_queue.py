@@ -169,8 +169,7 @@ class AsyncShardedQueue(AsyncShardChanges):
     async def counts(self) -> commands.Counts:
         """All shards in numbers: sums, looked at one after the other. What closed ones have counted
         is among them, unless they were on other servers, which may be gone."""
-        shards = (await self.table()).shards.values()
-        there = [one for one in shards if one.state != "closed" or not one.place]
+        there = (await self.table()).counted
         return sum_of([await self._shards.at(shard).counts() for shard in there])
 
     async def pause(self) -> bool:

@@ -168,8 +168,7 @@ class ShardedQueue(ShardChanges):
     def counts(self) -> commands.Counts:
         """All shards in numbers: sums, looked at one after the other. What closed ones have counted
         is among them, unless they were on other servers, which may be gone."""
-        shards = (self.table()).shards.values()
-        there = [one for one in shards if one.state != "closed" or not one.place]
+        there = (self.table()).counted
         return sum_of([self._shards.at(shard).counts() for shard in there])
 
     def pause(self) -> bool:

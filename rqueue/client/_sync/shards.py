@@ -13,7 +13,14 @@ from rqueue.client._sync.earlier_shards import Asked, known_before
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.client._sync.shard_course import advance
 from rqueue.client._sync.spread_batch import SpreadBatch
-from rqueue.errors import ConfigError, QueueSharded, ServerError, ShardsChanged, UnknownQueue
+from rqueue.errors import (
+    ConfigError,
+    QueueSharded,
+    RedisUnavailable,
+    ServerError,
+    ShardsChanged,
+    UnknownQueue,
+)
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.model.signing import split_signature
 from rqueue.protocol import commands
@@ -207,7 +214,23 @@ class Shards(Generic[Q]):
                 if tries == TRIES - 1:
                     raise
                 self.changed(error)
+            except RedisUnavailable as error:
+                if tries == TRIES - 1 or not self._replaced(table, error):
+                    raise
+                if error.outcome_unknown:
+                    if not key:
+                        raise  # it may be anywhere
+                    packed = packed._replace(own=False)
         raise AssertionError
+
+    def _replaced(self, table: ShardTable, error: RedisUnavailable) -> bool:
+        """Whether there is another table by now than that by which a shard was asked that cannot be
+        reached: the shard may have been closed, and its server gone. Raises the error where nobody
+        knows."""
+        try:
+            return (self.table(anew=True)).version != table.version
+        except ServerError:
+            raise error from None
 
     def most(self) -> int:
         """How many jobs are sorted by their shards at a time, so that the steps of each are not too
@@ -231,12 +254,20 @@ class Shards(Generic[Q]):
         """Enqueue what is left of a batch. Where a step is refused `batch.sent` are its jobs, and
         `batch.handles` has those of the steps before it."""
         for tries in range(TRIES):
+            table = self.table()
             try:
                 self._store(batch)
             except ShardsChanged as error:
                 if tries == TRIES - 1:
                     raise
                 self.changed(error)
+            except RedisUnavailable as error:
+                if error.outcome_unknown and not all(job.key for job in batch.sent):
+                    raise  # they may be anywhere
+                if tries == TRIES - 1 or not self._replaced(table, error):
+                    raise
+                if error.outcome_unknown:
+                    batch.doubt()
             else:
                 return
 
@@ -276,7 +307,8 @@ class Shards(Generic[Q]):
 
 
 def _first_of(table: ShardTable, first: Shard) -> list[Shard]:
-    return [first, *(shard for shard in table.shards.values() if shard != first)]
+    others = [shard for shard in table.shards.values() if shard.state != "gone"]
+    return [first, *(shard for shard in others if shard != first)]
 
 
 def key_of(put: Put, own: bool) -> str:

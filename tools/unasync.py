@@ -52,7 +52,7 @@ RULES = [
         r"\ba(first_look|check_confirmable|enqueue|pull|pull_one|outside|move_time|end_lease)\b",
         r"\1",
     ),
-    (r"\ba(forward|forward_soon|refill|advance|run_course)\b", r"\1"),
+    (r"\ba(forward|forward_soon|refill|run_course)\b", r"\1"),
     (r"\btask_connections\b", "thread_connections"),
     (r"\bTaskConnections\b", "ThreadConnections"),
     (r"\bput_task\b", "put_thread"),

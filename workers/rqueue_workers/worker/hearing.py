@@ -139,9 +139,7 @@ class Hearing(Membership):
         routes = [
             route
             for route in self.routes
-            if route.heard
-            and not route.away
-            and (route.under_way is None or self._hears(route))
+            if route.heard and not route.away and (route.under_way is None or self._hears(route))
         ]
         calls = self._awaited()
         if not routes:  # all queues are damaged, or those that are not cannot be reached

@@ -162,6 +162,7 @@ DESTRUCTIVE = {
     ("delete",),
     ("dead", "purge"),
     ("dead", "requeue"),
+    ("shards", "forget"),
     ("doctor",),
     ("pipeline", "replay"),
 }

@@ -33,6 +33,7 @@ from tests.workers.loop.two_queues import (
     lose_one_of_two,
     recalls,
     recalls_where_all_are_lost,
+    registers,
     settles,
     stall_beside_one_that_hangs,
 )
@@ -267,6 +268,25 @@ def test_a_call_to_a_redis_that_was_replaced_is_not_waited_for(machine: type[Mac
         played.teardown()
 
 
+def test_who_leaves_while_it_joins_a_redis_that_hangs_waits_for_it_and_no_longer(
+    machine: type[Machine],
+) -> None:
+    """Twice: for what is under way, and for its good-bye."""
+    played = machine()
+    try:
+        played.begin(queues=2, spec={"async_slots": 0}, rare=False, apart=True)
+        played.holds()
+        registers(played, 1)
+        (worker,) = played.living
+        (joining, _) = worker.child.dispatcher.subscriptions
+        assert joining.engaged and not joining.term
+        worker.ask(DRAIN)
+        played.world.advance(2 * ANSWER_S + 0.1)
+        assert worker.ended
+    finally:
+        played.teardown()
+
+
 def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -> None:
     """It waits for jobs in both of two queues; one of them does not know it."""
     played = machine()
@@ -288,7 +308,7 @@ def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -
 
 
 @pytest.mark.parametrize("spec", [{"async_slots": 0}, {"threads": 2}, {"threads": 0}])
-@pytest.mark.parametrize("when", [settles, recalls, joins, acks_early])
+@pytest.mark.parametrize("when", [settles, recalls, registers, joins, acks_early])
 def test_a_queue_whose_redis_hangs_delays_no_other(
     machine: type[Machine], spec: dict[str, int], when: When
 ) -> None:

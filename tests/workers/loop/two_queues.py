@@ -115,19 +115,40 @@ def joins(played: Machine, slots: int) -> None:
     """The registration was lost, and is made anew: the worker is registered when it hangs, and does
     not know what the queue is like."""
     hung = _run(played, slots)
+    world = played.world
     (worker,) = played.living
     calls = worker.connections[0]
+    register = world.scripts.script("register").sha
+    before = world.ran[register]
+
+    def watch() -> None:
+        if world.ran[register] > before:
+            _hang(played)
+        else:
+            calls.before = watch
+
+    calls.before = watch
     played.take_back(worker, {}, [0])
+    for job in hung:
+        played.tell(job)
+        job.lasts = 0.0  # it runs again: others may have it
+    world.settle()
+    assert world.hung and worker.page.rejoins(0) == 1
 
-    def registers() -> None:
-        calls.before = lambda: _hang(played)
 
-    calls.before = registers  # after the call that is refused
+def registers(played: Machine, slots: int) -> None:
+    """The registration was lost, and the call that makes it anew is under way."""
+    played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=False)
+    played.let_pass(0.1)  # the server knows how to settle from here on
+    hung = _run(played, slots)[1:]
+    (worker,) = played.living
+    played.take_back(worker, {}, [0])
+    worker.connections[0].before = lambda: _hang(played)  # after the call that is refused
     for job in hung:
         played.tell(job)
         job.lasts = 0.0  # it runs again: others may have it
     played.world.settle()
-    assert played.world.hung
+    assert played.world.hung and worker.page.rejoins(0) == 1
 
 
 def acks_early(played: Machine, _slots: int) -> None:

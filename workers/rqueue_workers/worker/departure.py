@@ -46,9 +46,9 @@ class Departure:
         while True:
             self._news.rung = False
             for subscription in self._dispatcher.subscriptions:
+                owes = subscription.term and (subscription.pending or subscription.flight)
                 if (
-                    subscription.term
-                    and (subscription.pending or subscription.flight or subscription.engaged)
+                    (owes or subscription.engaged)
                     and not subscription.route.waiting
                     and not subscription.damage.waiting
                 ):

@@ -141,7 +141,7 @@ class Hearing(Membership):
             for route in self.routes
             if route.heard and not route.away and (route.under_way is None or self._hears(route))
         ]
-        calls = self._awaited()
+        calls = self._awaited() if self.routes[0].apart else []
         if not routes:  # all queues are damaged, or those that are not cannot be reached
             select.select([interrupt, *calls], (), (), timeout)
             return False

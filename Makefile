@@ -24,9 +24,12 @@ ARGS ?=
 MANY := -n logical --maxprocesses 8
 WHOLE = $(if $(filter-out -%,$(ARGS)),,$(MANY))
 
-# What `make check` runs between two edits: what needs no worker, no Spark and no faults, builds no wheel and no run.
+# What `make check` runs between two edits: what needs no worker, no Spark and no faults, builds no wheel and no run; and
+# whether the pages say what the sources do.
+PAGES := tests/docs tests/spark/test_options.py tests/client/test_documents.py tests/cli/test_shape.py \
+  tests/benchmarks/test_rows.py::test_all_rows_are_on_the_page
 CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/property/test_machine.py \
-  $(filter-out %/test_wheel.py %/test_gate.py,$(wildcard tests/shape/test_*.py)) $(wildcard tests/test_*.py)
+  $(filter-out %/test_wheel.py %/test_gate.py,$(wildcard tests/shape/test_*.py)) $(wildcard tests/test_*.py) $(PAGES)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-spark check test test-all soak fuzz java postgres lint format generate bench bench-peers build clean

@@ -90,6 +90,7 @@ FAULTS = [
         "include/schedule/add.lua",
         "if due > ADDED[soonest] then",
         "if due >= ADDED[soonest] then",
+        found=(begin((3, 0), later=True, first=False),),
     ),
     Fault(
         "due jobs come in reverse",

@@ -1,6 +1,7 @@
 """Each Lua script does with KEYS and ARGV what its header says, and nothing else."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,8 @@ FILES = sorted(
 )
 
 
-def provided(include: str) -> set[str]:
+@cache
+def provided(include: str) -> frozenset[str]:
     """What an included file defines, with what it includes itself."""
     names: set[str] = set()
     for line in (ROOT / "include" / f"{include}.lua").read_text(encoding="utf-8").splitlines():
@@ -148,16 +150,19 @@ def provided(include: str) -> set[str]:
             names |= {name for name in defined.groups() if name}
         elif (wanted := INCLUDE.match(line)) and not wanted[1]:
             names |= provided(wanted[2])
-    return names
+    return frozenset(names)
 
 
-EVERYTHING = set().union(*(provided(name.removesuffix(".lua")) for name in INCLUDES))
+@cache
+def everything() -> frozenset[str]:
+    """What all included files define."""
+    return frozenset[str]().union(*(provided(name.removesuffix(".lua")) for name in INCLUDES))
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_includes_what_it_uses(file: str) -> None:
     """Lua finds out only when the line runs; what a block includes is known in that block."""
-    known: list[tuple[int, set[str]]] = [(0, set())]
+    known: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
     missing = []
     for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
         wanted, code = INCLUDE.match(line), without_comments(line)
@@ -168,8 +173,8 @@ def test_a_file_includes_what_it_uses(file: str) -> None:
             known.append((depth, provided(wanted[2])))
         elif code.strip():
             if (defined := DEFINED.match(code)) and not depth:
-                known[0][1].update(name for name in defined.groups() if name)
-            words = set(re.findall(r"(?<![.\w'])[A-Za-z_]\w*\b(?!')", code)) & EVERYTHING
+                known[0] = 0, known[0][1] | {name for name in defined.groups() if name}
+            words = set(re.findall(r"(?<![.\w'])[A-Za-z_]\w*\b(?!')", code)) & everything()
             missing += sorted(words - set().union(*(names for _, names in known)))
     assert missing == []
 

@@ -41,9 +41,7 @@ def heal(client: redis.Redis) -> tuple[list[Finding], list[Finding]]:
 def alive(snapshot: Snapshot) -> Counter[str]:
     """How often each job is in a place."""
     return Counter(
-        id
-        for id, _place in invariants.places(snapshot)
-        if not snapshot.jobs.get(id, b"!").startswith(b"!")
+        id for id, _place in snapshot.places if not snapshot.jobs.get(id, b"!").startswith(b"!")
     )
 
 

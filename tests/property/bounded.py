@@ -86,7 +86,7 @@ class BoundedMachine(Machine):
             return False
         kept = int(before.meta.get("granted", "0"))
         kept_bytes = int(before.meta.get("granted_bytes", "0"))
-        there = sum(room_invariants.bytes_by_job(before, invariants.places(before)).values())
+        there = sum(room_invariants.bytes_by_job(before, before.places).values())
         return (not limit or jobs <= limit - invariants.bounded_count(before) - kept) and (
             not limit_bytes or size <= limit_bytes - there - kept_bytes
         )

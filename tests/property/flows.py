@@ -195,7 +195,7 @@ class Player:
         """The queue keeps what must always hold, and says of each job what the model says."""
         snapshot = self.look()
         assert not (wrong := invariants.of_state(snapshot)), wrong
-        places = dict(invariants.places(snapshot))
+        places = dict(snapshot.places)
         for id_, value in snapshot.jobs.items():
             assert is_mark(value) or parse_value(value)[1] == CALL, f"job {id_} is {value!r}"
         for id_, job in self.model.jobs.items():

@@ -133,7 +133,7 @@ class Apart:
         self.right()
         for at, player in self.of.items():
             snapshot = take_snapshot(player.client, player.keys)
-            places = dict(invariants.places(snapshot))
+            places = dict(snapshot.places)
             for id_, job in self.model.jobs.items():
                 if self.where[id_] != at:
                     continue

@@ -114,6 +114,6 @@ class StickingMachine(RefusingMachine):
             assert was == name or was not in after.consumers, f"{bucket} went to {name}"
         for name, ids in transitions.newly_held(self.before, after).items():
             for id in ids:
-                head = sticky.header(after, id)
+                head = after.header(id)
                 whose = now.get(head.bucket) if head and head.bucket else name
                 assert whose == name, f"{name} took {id}, which is {whose}'s"

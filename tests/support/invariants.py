@@ -7,11 +7,11 @@ Each returns what is wrong, in words. `of_state` looks at one snapshot and holds
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from rqueue.errors import Undecodable
-from rqueue.model.job import Header, is_mark, parse_record, parse_value
+from rqueue.model.job import Header, is_mark, parse_record
 from rqueue.model.names import group_text
 from tests.support import (
     class_invariants,
@@ -48,57 +48,20 @@ def of_state(snapshot: Snapshot, accepted: Collection[str] | None = None) -> lis
         *sticky.of_owners(snapshot),
         *limits.of_limits(snapshot),
         *latest_values(snapshot),
-        *uniques.keys(snapshot, dict(places(snapshot))),
-        *flow_invariants.of_flows(snapshot, dict(places(snapshot))),
+        *uniques.keys(snapshot, dict(snapshot.places)),
+        *flow_invariants.of_flows(snapshot, dict(snapshot.places)),
         *ring(snapshot),
         *schedules.of_schedules(snapshot),
         *room_invariants.room(snapshot, bounded_count(snapshot)),
-        *room_invariants.sizes(snapshot, places(snapshot)),
+        *room_invariants.sizes(snapshot, snapshot.places),
     ]
-
-
-def places(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """(id, place) of every element that stands for a job."""
-    for key, ids in snapshot.lists.items():
-        for id in ids:
-            yield id, key
-    yield from ((id, "heads") for id, *_ in snapshot.ready_heads)
-    for group, members in snapshot.behind.items():
-        for id, *_ in members:
-            yield id, f"group:{group}"
-    for number, members in snapshot.classes.items():
-        for id, *_ in members:
-            yield id, f"class:{number}"
-    for kind, sets in (("refused", snapshot.refused), ("own", snapshot.own)):
-        for name, members in sets.items():
-            yield from ((id, f"{kind}:{name}") for id, *_ in members)
-    for id, *_ in snapshot.scheduled:
-        yield id, "scheduled"
-    for consumer, ids in snapshot.held.items():
-        for id in ids:
-            yield id, f"held:{consumer}"
-    for id in snapshot.scores("dead"):
-        yield id, "dead"
-    for id in snapshot.hash("deferred"):
-        yield id.decode(), "deferred"
-
-
-def header(snapshot: Snapshot, id: str) -> Header | None:
-    """The header of a live job; None for a mark, or where there is no readable value."""
-    value = snapshot.jobs.get(id)
-    if value is None or is_mark(value):
-        return None
-    try:
-        return parse_value(value)[0]
-    except Undecodable:
-        return None
 
 
 def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) -> list[str]:
     """1: every accepted job is in exactly one place: scheduled, ready, held, dead, or ended."""
     wrong = []
     where: dict[str, list[str]] = {}
-    for id, place in places(snapshot):
+    for id, place in snapshot.places:
         where.setdefault(id, []).append(place)
     for id, found in where.items():
         if len(found) > 1:
@@ -113,7 +76,7 @@ def conservation(snapshot: Snapshot, accepted: Collection[str] | None = None) ->
                 wrong.append(f"the mark {id} stands in no list")
         elif id not in where:
             wrong.append(f"job {id} has a value and no place")
-        elif header(snapshot, id) is None:
+        elif snapshot.header(id) is None:
             wrong.append(f"job {id} has an unreadable value {value[:40]!r}")
         elif id in snapshot.records and "dead" not in where[id]:
             wrong.append(f"job {id} is in {where[id][0]} and has a record of its end")
@@ -136,7 +99,7 @@ def expiring(snapshot: Snapshot) -> list[str]:
     deferred = [id.decode() for id in snapshot.hash("deferred")]
     lists = [*snapshot.lists.values(), deferred]
     places = [*lists, *([id for id, *_ in some] for some in grouped)]
-    waiting = [(id, header(snapshot, id)) for ids in places for id in ids]
+    waiting = [(id, snapshot.header(id)) for ids in places for id in ids]
     timed = {id: float(head.expires_ms) for id, head in waiting if head and head.expires_ms}
     noted = snapshot.scores("expiring")
     return [
@@ -153,7 +116,7 @@ def bounded_count(snapshot: Snapshot) -> int:
         place != "dead"
         and (held or not place.startswith("held:"))
         and not is_mark(snapshot.jobs.get(id, b""))
-        for id, place in places(snapshot)
+        for id, place in snapshot.places
     )
 
 
@@ -172,7 +135,7 @@ def order(snapshot: Snapshot) -> list[str]:
             value = snapshot.jobs.get(id, b"")
             if is_mark(value):
                 position, due = map(int, value[1:].split(b","))
-            elif (head := header(snapshot, id)) is not None:
+            elif (head := snapshot.header(id)) is not None:
                 position, due = head.position, head.due_ms
                 if head.level != int(level):
                     wrong.append(f"job {id} of level {head.level} stands in {key}")
@@ -184,7 +147,7 @@ def order(snapshot: Snapshot) -> list[str]:
                 wrong.append(f"in {key} {id} at {(due, position)} follows {last}")
             last = due, position
     for id, _, its_level, position in snapshot.scheduled:
-        head = header(snapshot, id)
+        head = snapshot.header(id)
         if head is not None and (head.level, head.position) != (its_level, position):
             wrong.append(f"job {id} at {head.position} has the place {position} in the schedule")
     return wrong
@@ -211,7 +174,7 @@ def waiting(snapshot: Snapshot) -> list[str]:
     found = []
     for ids in snapshot.lists.values():
         for id in ids:
-            if header(snapshot, id) is not None:
+            if snapshot.header(id) is not None:
                 found.append((*rank(snapshot, id), id))
     sets = [*snapshot.classes.values(), *snapshot.refused.values(), *snapshot.own.values()]
     for members in (snapshot.ready_heads, *sets):
@@ -221,7 +184,7 @@ def waiting(snapshot: Snapshot) -> list[str]:
 
 def rank(snapshot: Snapshot, id: str) -> tuple[int, int, Any, int]:
     """Its place in the queue's order."""
-    head = header(snapshot, id)
+    head = snapshot.header(id)
     assert head is not None
     if head.sort:
         noted = snapshot.jobs[id].partition(b"|s")[2]
@@ -314,13 +277,13 @@ def turns(snapshot: Snapshot) -> list[str]:
     others stand behind."""
     wrong = []
     turn = {group.decode(): id.decode() for group, id in snapshot.hash("groups").items()}
-    where = dict(places(snapshot))
+    where = dict(snapshot.places)
     for group, id in turn.items():
         place = where.get(id, "nowhere")
         if place not in ("heads", "scheduled") and not place.startswith(("held:", "own:")):
             wrong.append(f"the turn of {group} is with {id}, which is in {place}")
     for id, place in where.items():
-        head = header(snapshot, id)
+        head = snapshot.header(id)
         group = (head.bucket or group_text(head.group)) if head else ""
         mine = turn.get(group) == id
         if group and place.startswith(("ready:", "due:")):
@@ -340,7 +303,7 @@ def turns(snapshot: Snapshot) -> list[str]:
         wrong.append(f"groups that wait: {found}, known are {known}")
     for place, members in (("heads", snapshot.ready_heads), *snapshot.behind.items()):
         for id, score, level, position in members:
-            head = header(snapshot, id)
+            head = snapshot.header(id)
             if head is None:
                 continue
             said = position if place != "heads" else _score(head)
@@ -365,11 +328,11 @@ def latest_values(snapshot: Snapshot) -> list[str]:
     latest = {key.decode(): id.decode() for key, id in snapshot.hash("latest").items()}
     dead = snapshot.scores("dead")
     for key, id in latest.items():
-        head = header(snapshot, id)
+        head = snapshot.header(id)
         if head is None or group_text(head.key) != key or id in dead:
             wrong.append(f"the latest of {key} is {id}, which is {head}")
-    for id, place in places(snapshot):
-        head = header(snapshot, id)
+    for id, place in snapshot.places:
+        head = snapshot.header(id)
         if not head or not head.key:
             continue
         if place.startswith(("ready:", "due:")):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from math import inf
 
-from rqueue.errors import Undecodable
-from rqueue.model.job import EPOCH_MS, Header, is_mark, parse_value
+from rqueue.model.job import EPOCH_MS
 from rqueue.model.job_limit import JobLimit
 from tests.support.snapshot import Snapshot
 
@@ -16,16 +15,6 @@ KEYS = ("permits", "claims", "reopened", "limits", "rates", "tokens_due")
 def used(snapshot: Snapshot) -> bool:
     """Whether the queue has the policy."""
     return "limits" in snapshot.meta.get("v", "").split()
-
-
-def _header(snapshot: Snapshot, id: str) -> Header | None:
-    value = snapshot.jobs.get(id, b"!")
-    if is_mark(value):
-        return None
-    try:
-        return parse_value(value)[0]
-    except Undecodable:
-        return None
 
 
 def allowed(snapshot: Snapshot, limit: JobLimit) -> JobLimit:
@@ -54,7 +43,7 @@ def permits(snapshot: Snapshot) -> list[str]:
     here = [*ready, *(id for ids in snapshot.held.values() for id in ids)]
     wrong = []
     for id in here:
-        if (head := _header(snapshot, id)) is None:
+        if (head := snapshot.header(id)) is None:
             continue
         limits = [JobLimit.parse(text) for text in head.limits]
         want = [_claims(allowed(snapshot, one), head.attempts, id in ready) for one in limits]
@@ -85,7 +74,7 @@ def places(snapshot: Snapshot) -> list[str]:
     wrong = []
     for limit, members in _waited_for(snapshot):
         for id, score, level, position in members:
-            head = _header(snapshot, id)
+            head = snapshot.header(id)
             if head is None:
                 continue
             said = (9 - head.level) * 10**14 + 5 * 10**13 + head.position
@@ -99,7 +88,7 @@ def places(snapshot: Snapshot) -> list[str]:
     if (found := sorted(snapshot.behind)) != (known := sorted(snapshot.scores("blocked"))):
         wrong.append(f"limits that are waited for: {found}, known are {known}")
     for id, *_ in (one for ids in snapshot.lists.values() for one in [(id,) for id in ids]):
-        head = _header(snapshot, id)
+        head = snapshot.header(id)
         if head is not None and head.limits:
             wrong.append(f"job {id} of {head.limits} stands in a list")
     return wrong
@@ -118,7 +107,7 @@ def offered(snapshot: Snapshot) -> list[str]:
     for limit, members in _waited_for(snapshot):
         if limit in snapshot.members("reopened"):
             continue
-        head = _header(snapshot, members[0][0])
+        head = snapshot.header(members[0][0])
         mine = [JobLimit.parse(text) for text in head.limits] if head else []
         for one in (one for one in mine if one.field == limit):
             wait = tokens_in(snapshot, one) if one.per_ms else _permit_in(snapshot, one)

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from rqueue.errors import Undecodable
-from rqueue.model.job import Header, is_mark, parse_value
 from tests.support.snapshot import Snapshot
 
 
 def used(snapshot: Snapshot) -> bool:
     """Whether the queue has the policy."""
     return "refusals" in snapshot.meta.get("v", "").split()
-
-
-def _header(snapshot: Snapshot, id: str) -> Header | None:
-    value = snapshot.jobs.get(id, b"!")
-    try:
-        return None if is_mark(value) else parse_value(value)[0]
-    except Undecodable:
-        return None  # conservation says so
 
 
 def refusers(snapshot: Snapshot, id: str) -> str:
@@ -60,7 +50,7 @@ def places(snapshot: Snapshot) -> list[str]:
         for id, score, level, position in members:
             if refusers(snapshot, id) != terms:
                 wrong.append(f"job {id}, refused by {refusers(snapshot, id)}, stands in {terms}")
-            head = _header(snapshot, id)
+            head = snapshot.header(id)
             if head is None:
                 continue
             said = (9 - head.level) * 10**14 + (head.due_ms or 5 * 10**13 + head.position)
@@ -86,7 +76,7 @@ def liveness(snapshot: Snapshot) -> list[str]:
     if snapshot.meta.get("paused") == "1":
         return []
     ready = [terms for terms, members in snapshot.refused.items() if members]
-    if any(_header(snapshot, id) for ids in snapshot.lists.values() for id in ids):
+    if any(snapshot.header(id) for ids in snapshot.lists.values() for id in ids):
         ready.append("")
     notified = list(snapshot.scores("notified"))
     return [

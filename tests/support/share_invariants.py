@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rqueue.errors import Undecodable
-from rqueue.model.job import Header, is_mark, parse_value
+from rqueue.model.job import Header
 from rqueue.model.names import group_text
 from tests.support.snapshot import Snapshot
 
@@ -24,16 +23,6 @@ def of_shares(snapshot: Snapshot) -> list[str]:
     return [*strands(snapshot), *places(snapshot), *tags(snapshot)]
 
 
-def _header(snapshot: Snapshot, id: str) -> Header | None:
-    value = snapshot.jobs.get(id, b"!")
-    if is_mark(value):
-        return None
-    try:
-        return parse_value(value)[0]
-    except Undecodable:
-        return None
-
-
 def _standing(head: Header) -> int:
     return (9 - head.level) * LEVEL + (head.due_ms or 5 * 10**13 + head.position)
 
@@ -52,7 +41,7 @@ def strands(snapshot: Snapshot) -> list[str]:
     said = {strand.decode(): text.decode() for strand, text in snapshot.hash("strands").items()}
     heads: dict[str, str] = {}
     for id, score, level, position in snapshot.ready_heads:
-        head = _header(snapshot, id)
+        head = snapshot.header(id)
         if head is None:
             continue
         strand = _strand(head)
@@ -70,11 +59,11 @@ def strands(snapshot: Snapshot) -> list[str]:
         f"{strand} is said to have a head, {said[strand]}" for strand in said if strand not in heads
     ]
     for strand, members in _behind(snapshot).items():
-        first = _header(snapshot, heads[strand]) if strand in heads else None
+        first = snapshot.header(heads[strand]) if strand in heads else None
         if first is None:
             wrong.append(f"{members[0][0]} of {strand} stands behind nobody")
         for id, score, level, position in members:
-            head = _header(snapshot, id)
+            head = snapshot.header(id)
             if head is None:
                 continue
             if (_strand(head), _standing(head)) != (strand, score):
@@ -91,7 +80,7 @@ def places(snapshot: Snapshot) -> list[str]:
     wrong = []
     for key, ids in snapshot.lists.items():
         for id in ids:
-            head = _header(snapshot, id)
+            head = snapshot.header(id)
             if head is not None and head.share:
                 wrong.append(f"{id} of share {head.share} stands in {key}")
     lined: dict[str, int] = {}

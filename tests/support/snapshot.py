@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import redis
 
+from rqueue.errors import Undecodable
 from rqueue.model.history_batch import read_entry
+from rqueue.model.job import Header, is_mark, parse_value
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.lua_folder import find_lua
 
 _READ = """
+local readers = {
+  hash = function(key) return redis.pcall('HGETALL', key) end,
+  list = function(key) return redis.pcall('LRANGE', key, 0, -1) end,
+  zset = function(key) return redis.pcall('ZRANGE', key, 0, -1, 'WITHSCORES') end,
+  set = function(key) return redis.pcall('SMEMBERS', key) end,
+  stream = function(key) return redis.pcall('XRANGE', key, '-', '+') end,
+  string = function(key) return redis.pcall('GET', key) end,
+}
 local out = {}
 for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
-  local kind, body = redis.call('TYPE', key).ok, nil
-  if kind == 'hash' then body = redis.call('HGETALL', key)
-  elseif kind == 'list' then body = redis.call('LRANGE', key, 0, -1)
-  elseif kind == 'zset' then body = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
-  elseif kind == 'set' then body = redis.call('SMEMBERS', key)
-  elseif kind == 'stream' then body = redis.call('XRANGE', key, '-', '+')
-  else body = redis.call('GET', key) end
+  local name = string.sub(key, tonumber(ARGV[2]) + 1)
+  local kind = KEY_TYPES[name] or KEY_TYPES_OF_POLICIES[name]
+  kind = kind or KEY_TYPES_NAMED[string.match(name, '^(%a+):') or '']
+  local body = kind and readers[kind](key)
+  -- one of another type, or none of rqueue's own
+  if not body or (type(body) == 'table' and body.err) then
+    kind = redis.call('TYPE', key).ok
+    body = readers[kind](key)
+  end
   out[#out + 1] = { key, kind, body }
 end
 return { redis.call('TIME')[1], redis.call('TIME')[2], out }
 """
+"""Behind the table of all keys' types: to ask Redis for each one's takes as long as to read it."""
+
+
+@cache
+def _reading() -> str:
+    types = find_lua() / "include" / "queue" / "key_types.lua"
+    return types.read_text(encoding="utf-8") + _READ
+
 
 MEMBER_PREFIX = 16
 """Digits before the id in a member of the schedule: two of 99 - level, the others a position."""
@@ -125,6 +147,36 @@ class Snapshot:
         head = self.jobs.get(id, b"").partition(b";")[0]
         return head.partition(b"|s")[2].partition(b"|")[0]
 
+    def header(self, id: str) -> Header | None:
+        """The header of a live job; None for a mark, or where there is no readable value."""
+        value = self.jobs.get(id)
+        return None if value is None else _header(value)
+
+    @cached_property
+    def places(self) -> list[tuple[str, str]]:
+        """(id, place) of every element that stands for a job."""
+        return list(self._each_place())
+
+    def _each_place(self) -> Iterator[tuple[str, str]]:
+        for key, ids in self.lists.items():
+            for id in ids:
+                yield id, key
+        yield from ((id, "heads") for id, *_ in self.ready_heads)
+        sets = {"group": self.behind, "class": self.classes}
+        sets |= {"refused": self.refused, "own": self.own}
+        for kind, named in sets.items():
+            for name, members in named.items():
+                yield from ((id, f"{kind}:{name}") for id, *_ in members)
+        for id, *_ in self.scheduled:
+            yield id, "scheduled"
+        for consumer, ids in self.held.items():
+            for id in ids:
+                yield id, f"held:{consumer}"
+        for id in self.scores("dead"):
+            yield id, "dead"
+        for id in self.hash("deferred"):
+            yield id.decode(), "deferred"
+
     def _placed(self, key: str) -> list[tuple[str, float, int, int]]:
         found = []
         for member, score in self.keys.get(key, []):
@@ -181,6 +233,15 @@ class Snapshot:
         ]
 
 
+@lru_cache(10_000)
+def _header(value: bytes) -> Header | None:
+    """Many checks look at each job after each step, and most of them have not changed."""
+    try:
+        return None if is_mark(value) else parse_value(value)[0]
+    except Undecodable:
+        return None
+
+
 def _pairs(flat: list[bytes]) -> list[tuple[bytes, bytes]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
@@ -200,7 +261,8 @@ def _body(kind: bytes, body: Any) -> Any:
 def take_snapshot(client: redis.Redis, keys: QueueKeys) -> Snapshot:
     """Read all keys of a queue in one step. For tests: it looks through the whole keyspace."""
     pattern = re.sub(r"([\[\]?*\\])", r"\\\1", keys.base) + "*"
-    seconds, micros, found = client.execute_command("EVAL", _READ, 1, keys.meta, pattern)
     cut = len(keys.base.encode())
+    arguments = (_reading(), 1, keys.meta, pattern, cut)
+    seconds, micros, found = client.execute_command("EVAL", *arguments)
     content = {key[cut:].decode(): _body(kind, body) for key, kind, body in found}
     return Snapshot(keys.queue, int(seconds) * 1000 + int(micros) // 1000, content)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rqueue.errors import Undecodable
-from rqueue.model.job import Header, is_mark, parse_value
 from rqueue.protocol.policies.sticky import BUCKETS, bucket_of
 from tests.support.snapshot import Snapshot
 
@@ -11,14 +9,6 @@ from tests.support.snapshot import Snapshot
 def used(snapshot: Snapshot) -> bool:
     """Whether the queue has the policy."""
     return "sticky" in snapshot.meta.get("v", "").split()
-
-
-def header(snapshot: Snapshot, id: str) -> Header | None:
-    value = snapshot.jobs.get(id, b"!")
-    try:
-        return None if is_mark(value) else parse_value(value)[0]
-    except Undecodable:
-        return None  # conservation says so
 
 
 def owners(snapshot: Snapshot) -> dict[str, str]:
@@ -52,17 +42,17 @@ def places(snapshot: Snapshot) -> list[str]:
         if name not in snapshot.consumers:
             wrong.append(f"bucket {bucket} is {name}'s, which is not registered")
     for id in snapshot.jobs:
-        head = header(snapshot, id)
+        head = snapshot.header(id)
         right = str(bucket_of(head.group, buckets)) if head and head.group else ""
         if head and head.bucket != right:
             wrong.append(f"job {id} of group {head.group} is of bucket {head.bucket}, not {right}")
     for id, *_ in snapshot.ready_heads:
-        head = header(snapshot, id)
+        head = snapshot.header(id)
         if head and head.bucket in whose:
             wrong.append(f"job {id} is anybody's, its bucket is {whose[head.bucket]}'s")
     for name, members in snapshot.own.items():
         for id, score, level, position in members:
-            head = header(snapshot, id)
+            head = snapshot.header(id)
             if head is None:
                 continue
             if whose.get(head.bucket) != name:
@@ -83,7 +73,7 @@ def liveness(snapshot: Snapshot) -> list[str]:
         for name, its in snapshot.own.items()
         if its and name in interested
     ]
-    common = [id for ids in snapshot.lists.values() for id in ids if header(snapshot, id)]
+    common = [id for ids in snapshot.lists.values() for id in ids if snapshot.header(id)]
     common += [id for id, *_ in snapshot.ready_heads]
     if common and interested and not snapshot.scores("notified"):
         wrong.append(f"{common} are ready, {sorted(interested)} wait, none is notified")

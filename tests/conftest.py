@@ -11,6 +11,7 @@ import pytest
 import redis
 import redis.utils
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.transport.redis_client import is_cluster
@@ -43,6 +44,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("rqueue")
+
+# Hypothesis draws constants, now and then, that it finds in all sources of the project: each line
+# of rqueue would change what its searches try, and to find them takes each process seconds.
+if not profiles.THOROUGH and hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure() -> None:

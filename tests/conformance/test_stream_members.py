@@ -1,5 +1,6 @@
 """What a stream takes, and what it refuses before anything of it is left behind."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -56,3 +57,17 @@ def test_a_million_is_the_most(q: QueueFixture, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ConfigError, match="more than 3 members"):
         send(q, (double.s(n) for n in range(4)))
     assert send(q, (double.s(n) for n in range(3)), "v").ids[-1] == "v.2"
+
+
+@one_kind
+def test_a_stream_is_never_in_memory_as_a_whole(q: QueueFixture) -> None:
+    """Some hundred members are, of however many: a list of these would take several MB."""
+    send(q, [double.s(0)])  # what its scripts take is there
+    tracemalloc.start()
+    try:
+        handle = send(q, (double.s(n) for n in range(5000)), "m")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(handle.ids) == 5001
+    assert peak < 2_000_000, peak

@@ -16,6 +16,7 @@ from rqueue.errors import (
     StreamSealed,
     WorkflowEnded,
 )
+from rqueue.inspector.history import read_history
 from rqueue.model.parents import LOST_MS
 from rqueue.protocol import commands, stream_packing
 from rqueue.protocol.commands import Put
@@ -328,6 +329,8 @@ def test_a_producer_that_went_away(q: QueueFixture) -> None:
     assert states(q, "w", "then") == ["cancelled", "cancelled"]
     with pytest.raises(ProducerLost, match="its producer went away, with 2 members enqueued"):
         q.queue.job("w").result(0)
+    rows = {row["id"]: row for row in read_history(q.queue.redis, q.queue.keys)}
+    assert (rows["w"]["outcome"], rows["w"]["error"]) == ("cancelled", "ProducerLost")
     with pytest.raises(JobCancelled, match="job 'w', for which it waited"):
         q.queue.job("then").result(0)
     with pytest.raises(WorkflowEnded):
@@ -371,3 +374,11 @@ def test_signed_jobs(q: QueueFixture, queue_name: str) -> None:
         q.queue = queue
         send(q, [double.s(1), double.s(2)])
         assert run(q, q.join()) == ["w.0", "w.1", "w"]
+
+
+@one_kind
+def test_a_queue_is_deleted_with_what_is_open(q: QueueFixture) -> None:
+    open_with(q, 2)
+    assert q.queue.delete(jobs=True) == 3
+    left = list(q.queue.redis.scan_iter(f"*{q.queue.name}*"))
+    assert left == [q.queue.keys.meta.encode()]

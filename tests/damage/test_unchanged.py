@@ -183,6 +183,18 @@ PLANTED = {
         "redis.call('RPOP', held)",
         "",
     ),
+    "an enqueue does not look where producers are noted": (
+        "enqueue of members of a stream",
+        "policies/flows.lua",
+        "  found[#found + 1] = { 'unsealed', 'zset' }\n",
+        "",
+    ),
+    "a seal does not look before it seals": (
+        "seal behind the end of all",
+        "seal.lua",
+        "failure = sound_fault(base, queue.levels)\n",
+        "failure = nil\n",
+    ),
     "a pull keeps what it took": (
         "pull of all",
         "include/pull/pull.lua",

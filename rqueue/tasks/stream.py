@@ -43,6 +43,9 @@ class Stream(Enqueues[R]):
         """The callback."""
         return [self.callback]
 
+    def __repr__(self) -> str:
+        return f"<stream before task '{self.callback.task.name}', no part of others>"
+
     @property
     def of_asyncio(self) -> bool:
         """Whether its members can be drawn in asyncio alone."""

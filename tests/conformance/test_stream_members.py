@@ -27,7 +27,7 @@ def send(q: QueueFixture, members: Any, id: str | None = None) -> WorkflowHandle
         (lambda: stream("text", DONE), "gives no calls"),
         (lambda: stream([double.s(1)], 3), "callback"),  # type: ignore[arg-type]
         (lambda: stream([double.s(1)], DONE, on_failure="no"), "none of"),  # type: ignore[arg-type]
-        (lambda: chain(stream([double.s(1)], DONE), DONE), "no call of a task"),  # type: ignore[arg-type]
+        (lambda: chain(stream([double.s(1)], DONE), DONE), "before task 'plus', no part of others"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_stream(make: Any, said: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 import redis
 from pyspark.sql import SparkSession
 
+from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.pipeline.archive import batches
@@ -24,6 +25,7 @@ from rqueue.pipeline.lake import lake as lakes
 from rqueue.pipeline.lake.files import Files
 from rqueue.pipeline.lake.lake import CHECKPOINT, Lake
 from rqueue.protocol.keys import QueueKeys
+from rqueue.tasks.options import Options
 from tests.support.history import plain_rows, trim, write
 
 
@@ -64,6 +66,30 @@ def keys_in_history(
             found[queue, row["entry"], seen[row["entry"]]] += 1
             seen[row["entry"]] += 1
     return found
+
+
+def test_a_queue_that_is_spread_is_archived_by_its_name(
+    spark: SparkSession,
+    server: EmbeddedRedis,
+    namespace: str,
+    run: Callable[..., Archived],
+    tmp_path: Path,
+) -> None:
+    """All its shards are, and those that open meanwhile."""
+    with ShardedQueue("orders", server.url, shards=2, namespace=namespace) as queue:
+        queue.table()
+        for number in range(6):
+            queue.send("t", options=Options(id=f"j{number}"))
+        queue.cancel_all()
+        run(options={"queues": "orders"})
+        queue.open(order=False)
+        for number in range(6, 18):
+            queue.send("t", options=Options(id=f"j{number}"))
+        queue.cancel_all()
+        run(options={"queues": "orders"})
+    rows = lakes.read(spark, str(tmp_path / "lake")).select("queue", "id").collect()
+    assert sorted(row.id for row in rows) == sorted(f"j{number}" for number in range(18))
+    assert {row.queue for row in rows} == {f"orders~{number}" for number in range(3)}
 
 
 def test_all_rows_once_with_all_their_columns(

@@ -10,6 +10,8 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.settings import Settings
+from rqueue.tasks.decorator import task
+from rqueue.tasks.registry import Registry
 from rqueue_workers.worker.app_import import AppError, doubts, import_app, say_where
 from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool
@@ -116,6 +118,14 @@ def test_a_module_that_imports_the_tasks_is_no_mistake(apps: Path) -> None:
     tasks = sys.modules["shop.tasks"].tasks
     assert doubts(["shop.worker"], [], tasks) == []
     assert doubts(["goodapp"], [], tasks) == ["module 'goodapp' defines no task"]
+
+
+def test_a_shard_has_the_tasks_of_its_queue() -> None:
+    tasks = Registry()
+    task(name="sell", queue="orders", registry=tasks)(print)
+    assert doubts([], ["orders", "orders~2"], tasks) == []
+    (said,) = doubts([], ["ordres~2"], tasks)
+    assert "did you mean 'orders'?" in said
 
 
 def test_a_pool_logs_it_once_and_whole(make_pool: Make, apps: Path) -> None:

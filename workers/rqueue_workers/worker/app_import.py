@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from types import ModuleType, TracebackType
 
+from rqueue.model.shard_table import shard_of_name
 from rqueue.settings import HOSTED_URL, Settings
 from rqueue.tasks.registry import Registry
 
@@ -57,7 +58,9 @@ def doubts(modules: Sequence[str], queues: Sequence[str], tasks: Registry) -> li
             found.append(f"module '{name}' defines no task")
     served = sorted({task.queue for task in tasks})
     for queue in queues:
-        if served and queue not in served:
+        # a shard's jobs are those of the queue that is spread
+        spread, _ = shard_of_name(queue) or (queue, 0)
+        if served and not {queue, spread} & set(served):
             near = get_close_matches(queue, served, 1)
             there = ", ".join(f"'{name}'" for name in served[:5])
             hint = f"did you mean '{near[0]}'?" if near else f"they go to {there}"

@@ -30,15 +30,22 @@ from rqueue.protocol.commands.shards import (
     read_shards,
     set_shards,
 )
+from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.policies import PLAIN, sharded
 
-__all__ = ["Asked", "Steps", "advancing"]
+__all__ = ["Asked", "Steps", "advancing", "is_spread"]
 
 Asked = tuple[Shard | None, ScriptCall[Any]]
 """A call, and the shard that it goes to; None: where the table is."""
 
 Steps = Generator[Asked, Any, ShardTable]
 """Gives calls, is sent their replies or thrown their errors, and returns the table."""
+
+
+def is_spread(keys: QueueKeys) -> bool:
+    """Whether the last call to this queue said that it has shards."""
+    return sharded.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies
 
 
 def advancing(keys: QueueKeys) -> Steps:

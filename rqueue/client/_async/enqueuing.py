@@ -100,6 +100,14 @@ class AsyncEnqueuing(AsyncQueueCalls):
         found: AsyncQueueCalls = await self._spread().holder(id)
         return found
 
+    async def shards_left(self) -> list[str]:
+        """The shards that this queue has still, of one that is spread: none where its table is
+        gone. Raises the server errors."""
+        try:
+            return await self._spread().left()
+        except QueueSharded:
+            return []
+
     async def close(self) -> None:
         """Close the connections that this queue opened."""
         if self._shards is not None:

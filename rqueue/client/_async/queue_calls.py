@@ -121,6 +121,10 @@ class AsyncQueueCalls:
         Raises QueueSharded of what cannot be."""
         raise QueueSharded(self.name)
 
+    async def shards_left(self) -> list[str]:
+        """The shards that a queue which is spread has still."""
+        raise QueueSharded(self.name)
+
     async def cancel(
         self,
         id: str,

@@ -24,6 +24,7 @@ from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.model.signing import split_signature
 from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
+from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.commands.shards import find_known, read_shards
 from rqueue.protocol.job_packer import Batch, JobPacker, Packed, as_put
@@ -167,6 +168,15 @@ class AsyncShards(Generic[Q]):
             if table.version > error.named:
                 return
         await self.advance()
+
+    async def left(self) -> list[str]:
+        """The names of those shards that are there, as queues."""
+        names = []
+        for shard in (await self.table(anew=True)).served:
+            queue = self.at(shard)
+            if is_there(await queue._run(commands.counts(queue.keys, oldest=False))):
+                names.append(queue.name)
+        return names
 
     # -- where a job is ----------------------------------------------------------------------------
 

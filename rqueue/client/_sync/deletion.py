@@ -11,6 +11,7 @@ from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import is_spread
 from rqueue.text.numbers import many
 
 __all__ = ["delete_queue"]
@@ -26,6 +27,11 @@ def delete_queue(
     if jobs_to and (jobs_to == queue.name or not _there(queue, check_queue(jobs_to))):
         raise ConfigError("jobs_to", f"there is no other queue '{jobs_to}'")
     targets = _targets(queue, queue.name)
+    if is_spread(queue.keys) and (left := queue.shards_left()):
+        raise QueueInUse(
+            queue.name,
+            f"{many(len(left), 'shard')}: 'rqueue delete {queue.name}' deletes them with it",
+        )
     ended, idle = 0, 0
     while True:
         call = commands.delete(

@@ -101,6 +101,14 @@ class Enqueuing(QueueCalls):
         found: QueueCalls = self._spread().holder(id)
         return found
 
+    def shards_left(self) -> list[str]:
+        """The shards that this queue has still, of one that is spread: none where its table is
+        gone. Raises the server errors."""
+        try:
+            return self._spread().left()
+        except QueueSharded:
+            return []
+
     def close(self) -> None:
         """Close the connections that this queue opened."""
         if self._shards is not None:

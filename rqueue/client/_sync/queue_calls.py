@@ -122,6 +122,10 @@ class QueueCalls:
         Raises QueueSharded of what cannot be."""
         raise QueueSharded(self.name)
 
+    def shards_left(self) -> list[str]:
+        """The shards that a queue which is spread has still."""
+        raise QueueSharded(self.name)
+
     def cancel(
         self,
         id: str,

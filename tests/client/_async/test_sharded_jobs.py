@@ -8,7 +8,9 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._async.sharded_queue import AsyncShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
+    ConfigError,
     ConnectionLost,
+    QueueInUse,
     QueueSharded,
     ResultNotReady,
     UnknownJob,
@@ -119,3 +121,19 @@ async def test_what_is_done_with_one_queue_is_refused(
             with pytest.raises(QueueSharded, match=f"ShardedQueue\\('{queue_name}'\\)"):
                 await call()
         assert (await sharded.counts()).ready == 1
+
+
+async def test_a_queue_with_shards_is_not_deleted_from_under_them(
+    server: EmbeddedRedis, queue_name: str, queue: AsyncQueue
+) -> None:
+    async with AsyncShardedQueue(queue_name, server.url, shards=2) as sharded:
+        await sharded.send("t")
+        with pytest.raises(QueueInUse, match=f"2 shards: 'rqueue delete {queue_name}'"):
+            await queue.delete(jobs=True)
+        assert (await sharded.table()).version == 1
+        for its in await sharded.queues():
+            await its.delete(jobs=True)
+        assert await queue.delete() == 0
+    async with AsyncShardedQueue(queue_name, server.url) as sharded:
+        with pytest.raises(ConfigError, match="has no shards"):
+            await sharded.table()

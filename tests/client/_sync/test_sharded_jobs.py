@@ -9,7 +9,9 @@ from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import (
+    ConfigError,
     ConnectionLost,
+    QueueInUse,
     QueueSharded,
     ResultNotReady,
     UnknownJob,
@@ -114,3 +116,19 @@ def test_what_is_done_with_one_queue_is_refused(
             with pytest.raises(QueueSharded, match=f"ShardedQueue\\('{queue_name}'\\)"):
                 call()
         assert (sharded.counts()).ready == 1
+
+
+def test_a_queue_with_shards_is_not_deleted_from_under_them(
+    server: EmbeddedRedis, queue_name: str, queue: Queue
+) -> None:
+    with ShardedQueue(queue_name, server.url, shards=2) as sharded:
+        sharded.send("t")
+        with pytest.raises(QueueInUse, match=f"2 shards: 'rqueue delete {queue_name}'"):
+            queue.delete(jobs=True)
+        assert (sharded.table()).version == 1
+        for its in sharded.queues():
+            its.delete(jobs=True)
+        assert queue.delete() == 0
+    with ShardedQueue(queue_name, server.url) as sharded:
+        with pytest.raises(ConfigError, match="has no shards"):
+            sharded.table()

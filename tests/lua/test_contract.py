@@ -38,6 +38,11 @@ def statements(name: str) -> list[str]:
     return [line.strip() for line in code.splitlines() if line.strip()]
 
 
+def included(include: str) -> str:
+    """The text of an included file."""
+    return (ROOT / "include" / include).read_text(encoding="utf-8")
+
+
 GUARD = "guard"
 """A key that is declared and never used: it is to be absent."""
 
@@ -86,10 +91,9 @@ def test_the_keys_are_the_queue_s_meta_and_one_that_never_exists(name: str) -> N
     assert not re.search(rf"\b{GUARD}\b", "\n".join(statements(name)))
 
 
-@pytest.mark.parametrize("include", INCLUDES)
-def test_nothing_is_called_like_the_key_that_never_exists(include: str) -> None:
-    text = (ROOT / "include" / include).read_text(encoding="utf-8")
-    assert not re.search(rf"\b{GUARD}\b", without_comments(text))
+def test_nothing_is_called_like_the_key_that_never_exists() -> None:
+    named = [one for one in INCLUDES if re.search(rf"\b{GUARD}\b", without_comments(included(one)))]
+    assert named == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,12 +127,12 @@ def test_errors_raised_are_those_declared(name: str) -> None:
 # What the store sends is compared with these headers in tests/protocol/test_calls.py.
 
 
-@pytest.mark.parametrize("include", INCLUDES)
-def test_includes_take_all_they_need_as_parameters(include: str) -> None:
-    assert include.endswith(".lua")
-    text = (ROOT / "include" / include).read_text(encoding="utf-8")
-    assert not re.search(r"\b(KEYS|ARGV)\b", without_comments(text))
-    assert text.startswith("--- "), "an include says what it is for"
+def test_includes_take_all_they_need_as_parameters() -> None:
+    for include in INCLUDES:
+        assert include.endswith(".lua")
+        text = included(include)
+        assert not re.search(r"\b(KEYS|ARGV)\b", without_comments(text)), include
+        assert text.startswith("--- "), f"{include} does not say what it is for"
 
 
 INCLUDE = re.compile(r'(\s*)--- @include "([\w/]+)"')
@@ -159,9 +163,8 @@ def everything() -> frozenset[str]:
     return frozenset[str]().union(*(provided(name.removesuffix(".lua")) for name in INCLUDES))
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_file_includes_what_it_uses(file: str) -> None:
-    """Lua finds out only when the line runs; what a block includes is known in that block."""
+def missing_in(file: str) -> list[str]:
+    """What a file uses and does not include; what a block includes is known in that block."""
     known: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
     missing = []
     for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
@@ -176,23 +179,32 @@ def test_a_file_includes_what_it_uses(file: str) -> None:
                 known[0] = 0, known[0][1] | {name for name in defined.groups() if name}
             words = set(re.findall(r"(?<![.\w'])[A-Za-z_]\w*\b(?!')", code)) & everything()
             missing += sorted(words - set().union(*(names for _, names in known)))
-    assert missing == []
+    return missing
+
+
+def test_a_file_includes_what_it_uses() -> None:
+    """Lua finds out only when the line runs."""
+    assert {file: missing for file in FILES if (missing := missing_in(file))} == {}
 
 
 FUNCTION = re.compile(r"\s*local function (\w+)")
 
 
-@pytest.mark.parametrize("include", INCLUDES)
-def test_a_function_begins_with_its_file_s_name(include: str) -> None:
-    """So that the reader of a call knows where to look: <file>_..., or <folder>_<file>_... ."""
+def strangers_in(include: str) -> list[str]:
+    """The functions of an included file that begin with another name."""
     folder, _, file = include.removesuffix(".lua").partition("/")
     assert file, "an include stands in the folder of its noun"
     wanted = re.compile(rf"(?:{folder}_)?{file}(?:_\w+)?")
-    text = (ROOT / "include" / include).read_text(encoding="utf-8")
+    text = included(include)
     names = [found[1] for line in text.splitlines() if (found := FUNCTION.match(line))]
     # what is local to another function is nobody's to look up
     top = [name for name in names if re.search(rf"^local function {name}\b", text, re.M)]
-    assert [name for name in top if not wanted.fullmatch(name)] == []
+    return [name for name in top if not wanted.fullmatch(name)]
+
+
+def test_a_function_begins_with_its_file_s_name() -> None:
+    """So that the reader of a call knows where to look: <file>_..., or <folder>_<file>_... ."""
+    assert {its: names for its in INCLUDES if (names := strangers_in(its))} == {}
 
 
 def test_every_include_is_used() -> None:

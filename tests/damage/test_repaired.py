@@ -23,10 +23,11 @@ from tests.damage.damages import ALL, KINDS, mistaken
 from tests.damage.steps import MAKERS
 from tests.damage.world import KEYS, World, named
 from tests.support import invariants
+from tests.support.profiles import examples
 from tests.support.snapshot import Snapshot, take_snapshot
 
 HOT = ["enqueue", "pull", "settle"]
-EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", "8"))
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(5, 16)))
 """For each key."""
 
 

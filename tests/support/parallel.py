@@ -29,6 +29,10 @@ SECOND = re.compile(
 )
 """Of the files that need Spark, those with about half of the work."""
 
+TOGETHER = {"tests/lua/test_contract.py": "tests/lua/test_policies.py"}
+"""Files that run in the process of another one: both look at the scripts of all kinds, which are
+composed once there."""
+
 ASKS_FOR_SPARK = re.compile(r"^    (cluster_spark|sparks?): |[(, ](cluster_spark|sparks?): ", re.M)
 
 FIRST = (
@@ -63,6 +67,7 @@ def group(file: str) -> str:
         return SPARK_TOO
     if file.startswith("tests/pipeline/"):
         return SPARK
+    file = TOGETHER.get(file, file)
     path = ROOT / file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return SPARK if ASKS_FOR_SPARK.search(text) else file

@@ -25,8 +25,8 @@ LOGIN_S = 2.0
 """Seconds that connecting may take: answers are never waited for, but a login is."""
 
 ANSWER_S = 2.0
-"""Seconds after which a server that has not answered counts as gone, where another one may take its
-place."""
+"""Seconds after which a server that has not answered counts as gone at the soonest, where another
+one may take its place."""
 
 
 class PendingLists:
@@ -122,7 +122,9 @@ def open_lists(spec: WorkerSpec, found_again: Callable[[str], None]) -> PendingL
         keys = QueueKeys(queue, settings.namespace)
         connection = connection_for(client, keys, timeout=brief, slot_wait=0.0)
         pace = RenewalPace(settings.lease_ms)
-        limit = min(settings.command_timeout, ANSWER_S) if replaceable else settings.command_timeout
+        limit = settings.command_timeout
+        if replaceable:
+            limit = min(limit, max(ANSWER_S, pace.probe_every))
         return PendingCommands(connection, pace, limit, of, replaceable=replaceable)
 
     if is_cluster(client):

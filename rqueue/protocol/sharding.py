@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from rqueue.errors import QueueDamaged, RQueueError
+from rqueue.errors import QueueDamaged, QueueSharded, RQueueError
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.shards import (
@@ -34,7 +34,7 @@ from rqueue.protocol.exchange import KNOWN
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, sharded
 
-__all__ = ["Asked", "Steps", "advancing", "is_spread"]
+__all__ = ["Asked", "Steps", "advancing", "is_spread", "refuse_spread"]
 
 Asked = tuple[Shard | None, ScriptCall[Any]]
 """A call, and the shard that it goes to; None: where the table is."""
@@ -46,6 +46,13 @@ Steps = Generator[Asked, Any, ShardTable]
 def is_spread(keys: QueueKeys) -> bool:
     """Whether the last call to this queue said that it has shards."""
     return sharded.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies
+
+
+def refuse_spread(keys: QueueKeys) -> None:
+    """Raise QueueSharded where the last call to this queue said that it has shards: its answer says
+    nothing of them."""
+    if is_spread(keys):
+        raise QueueSharded(keys.queue)
 
 
 def advancing(keys: QueueKeys) -> Steps:

@@ -28,6 +28,7 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.job_packer import Call, by_name, lease_of
 from rqueue.protocol.put_buffer import ErrorListener
+from rqueue.protocol.sharding import refuse_spread
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
@@ -239,8 +240,11 @@ class AsyncQueue(AsyncQueueSettings):
         return await delete_queue(self, jobs=jobs, consumers=consumers, jobs_to=jobs_to)
 
     async def counts(self) -> commands.Counts:
-        """The queue in numbers: exact gauges and counters, in one look."""
-        return await self._run(commands.counts(self.keys))
+        """The queue in numbers: exact gauges and counters, in one look. Raises QueueSharded where
+        these are those of its shards."""
+        counts = await self._run(commands.counts(self.keys))
+        refuse_spread(self.keys)
+        return counts
 
     async def get(self, timeout: float | None = 0) -> Delivery | None:
         """Take the next job out of the queue: it has ended, as acked, when it is returned (Q-25).

@@ -9,6 +9,7 @@ from rqueue.client._async.queue_moving import AsyncQueueMoving
 from rqueue.errors import ServerError
 from rqueue.model.alert import Alert
 from rqueue.protocol.alert_watch import AlertWatch
+from rqueue.protocol.sharding import refuse_spread
 
 __all__ = ["AsyncQueueAlerts"]
 
@@ -25,13 +26,14 @@ class AsyncQueueAlerts(AsyncQueueMoving):
         it, of which the last 100 are kept ("0": all); without it those to come.
 
         Any number of listeners hear each. Listens without polling, and goes on while Redis is gone.
-        Raises ConfigError, and the server errors.
+        Raises ConfigError, QueueSharded, and the server errors.
         """
         watch = AlertWatch(self.keys, after, timeout, self._transport.patience)
         while not watch.over:
             try:
                 call, command = watch.ask()
                 _, entries = await self._transport.run_then(call, command, queue=self.name)
+                refuse_spread(self.keys)
                 alerts = watch.heard(entries)
             except ServerError as error:
                 await asyncio.sleep(watch.pause(error))

@@ -21,6 +21,7 @@ from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.moving import Copier, Listed, pieces, slices
 from rqueue.protocol.policies import Kind
+from rqueue.protocol.sharding import refuse_spread
 
 __all__ = ["AsyncQueueMoving"]
 
@@ -252,7 +253,8 @@ class AsyncQueueMoving(AsyncJobSelection):
         return QueueKeys(queue, self.keys.namespace)
 
     async def _copier(self, target: str) -> Copier:
-        """Raises UnknownQueue where there is none, and ConfigError for the queue itself."""
+        """Raises UnknownQueue where there is none, ConfigError for the queue itself, and
+        QueueSharded where one of the two has its jobs in shards."""
         keys = self._keys_of(check_queue(target))
         if target == self.name:
             raise ConfigError("target", f"'{target}' is the queue itself")
@@ -264,6 +266,8 @@ class AsyncQueueMoving(AsyncJobSelection):
                 f" Queue('{target}').configure()",
             )
         here = await self._run(commands.counts(self.keys, oldest=False))
+        refuse_spread(keys)
+        refuse_spread(self.keys)
         return Copier(
             self._packer,
             JobPacker(keys, self.settings),

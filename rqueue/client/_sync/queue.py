@@ -29,6 +29,7 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.job_packer import Call, by_name, lease_of
 from rqueue.protocol.put_buffer import ErrorListener
+from rqueue.protocol.sharding import refuse_spread
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
@@ -238,8 +239,11 @@ class Queue(QueueSettings):
         return delete_queue(self, jobs=jobs, consumers=consumers, jobs_to=jobs_to)
 
     def counts(self) -> commands.Counts:
-        """The queue in numbers: exact gauges and counters, in one look."""
-        return self._run(commands.counts(self.keys))
+        """The queue in numbers: exact gauges and counters, in one look. Raises QueueSharded where
+        these are those of its shards."""
+        counts = self._run(commands.counts(self.keys))
+        refuse_spread(self.keys)
+        return counts
 
     def get(self, timeout: float | None = 0) -> Delivery | None:
         """Take the next job out of the queue: it has ended, as acked, when it is returned (Q-25).

@@ -10,6 +10,7 @@ from rqueue.client._sync.queue_moving import QueueMoving
 from rqueue.errors import ServerError
 from rqueue.model.alert import Alert
 from rqueue.protocol.alert_watch import AlertWatch
+from rqueue.protocol.sharding import refuse_spread
 
 __all__ = ["QueueAlerts"]
 
@@ -24,13 +25,14 @@ class QueueAlerts(QueueMoving):
         it, of which the last 100 are kept ("0": all); without it those to come.
 
         Any number of listeners hear each. Listens without polling, and goes on while Redis is gone.
-        Raises ConfigError, and the server errors.
+        Raises ConfigError, QueueSharded, and the server errors.
         """
         watch = AlertWatch(self.keys, after, timeout, self._transport.patience)
         while not watch.over:
             try:
                 call, command = watch.ask()
                 _, entries = self._transport.run_then(call, command, queue=self.name)
+                refuse_spread(self.keys)
                 alerts = watch.heard(entries)
             except ServerError as error:
                 time.sleep(watch.pause(error))

@@ -106,6 +106,8 @@ async def test_what_is_done_with_one_queue_is_refused(
     server: EmbeddedRedis, queue_name: str, queue: AsyncQueue
 ) -> None:
     """Nothing is done with the name alone, as if that had shards."""
+    other = f"{queue_name}-other"
+    await queue.at(other).configure()
     async with AsyncShardedQueue(queue_name, server.url, shards=2) as sharded:
         await sharded.send("t", options=Options(id="a"))
         for call in (
@@ -117,9 +119,16 @@ async def test_what_is_done_with_one_queue_is_refused(
             partial(queue.expire, "a"),
             partial(queue.reject, "a"),
             partial(queue.unique.owner, "x"),
+            queue.counts,
+            partial(queue.move, other, "a"),
+            partial(queue.move_all, other),
+            partial(queue.at(other).move_all, queue_name),
         ):
             with pytest.raises(QueueSharded, match=f"ShardedQueue\\('{queue_name}'\\)"):
                 await call()
+        with pytest.raises(QueueSharded):
+            async for _ in queue.alerts(timeout=0):
+                raise AssertionError("it has none")
         assert (await sharded.counts()).ready == 1
 
 

@@ -101,6 +101,8 @@ def test_what_is_done_with_one_queue_is_refused(
     server: EmbeddedRedis, queue_name: str, queue: Queue
 ) -> None:
     """Nothing is done with the name alone, as if that had shards."""
+    other = f"{queue_name}-other"
+    queue.at(other).configure()
     with ShardedQueue(queue_name, server.url, shards=2) as sharded:
         sharded.send("t", options=Options(id="a"))
         for call in (
@@ -112,9 +114,16 @@ def test_what_is_done_with_one_queue_is_refused(
             partial(queue.expire, "a"),
             partial(queue.reject, "a"),
             partial(queue.unique.owner, "x"),
+            queue.counts,
+            partial(queue.move, other, "a"),
+            partial(queue.move_all, other),
+            partial(queue.at(other).move_all, queue_name),
         ):
             with pytest.raises(QueueSharded, match=f"ShardedQueue\\('{queue_name}'\\)"):
                 call()
+        with pytest.raises(QueueSharded):
+            for _ in queue.alerts(timeout=0):
+                raise AssertionError("it has none")
         assert (sharded.counts()).ready == 1
 
 

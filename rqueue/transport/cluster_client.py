@@ -75,7 +75,10 @@ class _Late(RedisCluster):
 
     def close(self) -> None:
         if self._opened:
+            nodes: list[Any] = self.get_nodes()  # type: ignore[no-untyped-call]
             super().close()
+            for node in nodes:  # redis-py leaves the sockets of pools that it made to the collector
+                node.redis_connection.connection_pool.disconnect()
 
 
 def open_cluster(url: str, options: dict[str, Any]) -> RedisCluster:

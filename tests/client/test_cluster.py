@@ -358,3 +358,15 @@ def test_a_client_of_replicas_too_writes_to_masters(redis_cluster: SmallCluster)
     with client, Queue("of-masters", redis=client, namespace=NAMESPACE) as queue:
         assert queue.send("t").created
         queue.delete(jobs=True)
+
+
+def test_a_queue_that_is_closed_leaves_no_connection(redis_cluster: SmallCluster) -> None:
+    queue = Queue("closed", redis_cluster.cluster_url)
+    queue.counts()
+    assert isinstance(queue.redis, RedisCluster)
+    queue.redis.dbsize(target_nodes=RedisCluster.PRIMARIES)
+    pools = [node.redis_connection.connection_pool for node in queue.redis.get_primaries()]
+    connections = [one for pool in pools for one in pool._available_connections]
+    assert len(connections) >= len(pools) == 3
+    queue.close()
+    assert [one._sock for one in connections if one._sock is not None] == []

@@ -143,7 +143,7 @@ class Costs:
         self._of = QueueKeys("bench")
         fields = {"version": "1", "moving": "", "0": Shard(0).text}
         self._connection.run(set_shards(self._of, 0, fields))
-        self._inform()
+        self._connection.run(inform_shard(self._keys, "bench", 1, fields=fields))
         times = bench.size.of(40, 100, 400)
         sizes = sorted({step_of(shards) for shards in (1, *SHARDS)})
         self.enqueue = {size: self._enqueue(size, times) for size in sizes}

@@ -120,6 +120,7 @@ LOOK: list[list[str]] = [
     ["shards", "create", HOSTILE, "2"],
     *(["shards", verb, HOSTILE] for verb in ("list", "open", "advance")),
     ["shards", "drain", HOSTILE, "0"],
+    ["shards", "forget", HOSTILE, "0", "--yes"],
     *(
         ["cron", verb, HOSTILE, HOSTILE]
         for verb in ("show", "edit", "pause", "resume", "reset", "run-now", "remove")

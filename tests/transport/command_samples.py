@@ -29,6 +29,7 @@ from rqueue.protocol.commands import (
     reports,
     room_notes,
     server,
+    shards,
     write_log,
 )
 from rqueue.protocol.keys import QueueKeys
@@ -107,6 +108,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.outgoing_jobs, "m8", "?")
     client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
     client.set(keys.written("r", 1, 2), b"abcdefgh")
+    client.hset(keys.base + "kept_shards", mapping={"version": 3, "0": "open"})
 
 
 def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
@@ -353,6 +355,14 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
                     paused=False, timer="", ready=0, due=None, waiting=[], notified=0
                 ),
             ),
+        ],
+        "kept_table": [
+            Sample(shards.kept_table(keys), {"version": "3", "0": "open"}),
+            Sample(shards.kept_table(empty), {}),
+        ],
+        "is_used": [
+            Sample(queue_keys.is_used(keys), True),
+            Sample(queue_keys.is_used(empty), False),
         ],
         "queue_exists": [
             Sample(queue_keys.queue_exists(keys), True),

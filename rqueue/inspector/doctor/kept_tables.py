@@ -87,7 +87,15 @@ def _ask(keys: QueueKeys, name: str, client: redis.Redis) -> Said:
     if of is None or of.decode("utf-8", "replace") != keys.queue:
         return Said(ShardTable(keys.queue))
     known = int(version) if version is not None and version.isdigit() else 0
-    return Said(execute(client, kept_table(its, keys.queue)), known, bool(fences))
+    return Said(_readable(keys.queue, execute(client, kept_table(its))), known, bool(fences))
+
+
+def _readable(queue: str, fields: dict[str, str]) -> ShardTable:
+    """The table of these fields; of version 0 where there is none, or none that can be read."""
+    try:
+        return ShardTable.of(queue, fields)
+    except ValueError:
+        return ShardTable(queue)
 
 
 def _of(queue: str, name: str) -> bool:

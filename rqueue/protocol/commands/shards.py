@@ -85,21 +85,15 @@ def inform_shard(
     return ScriptCall("inform_shard", keys.meta, args, _read_informed, (shard.POLICY.name,))
 
 
-def kept_table(keys: QueueKeys, of: str) -> CommandCall[ShardTable]:
-    """The table of queue `of` that a shard keeps; version 0 where it keeps none, or none that can
-    be read."""
+def _read_kept(replies: Sequence[Any]) -> dict[str, str]:
+    (found,) = replies
+    pairs = found.items() if isinstance(found, Mapping) else zip(*[iter(found)] * 2, strict=True)
+    return {text(name): text(value) for name, value in pairs}
 
-    def read(replies: Sequence[Any]) -> ShardTable:
-        (found,) = replies
-        pairs = (
-            found.items() if isinstance(found, Mapping) else zip(*[iter(found)] * 2, strict=True)
-        )
-        try:
-            return ShardTable.of(of, {text(name): text(value) for name, value in pairs})
-        except ValueError:
-            return ShardTable(of)
 
-    return CommandCall(keys.meta, [("HGETALL", keys.base + "kept_shards")], read)
+def kept_table(keys: QueueKeys) -> CommandCall[dict[str, str]]:
+    """The fields of the table that a shard keeps (`ShardTable.of`); none where it keeps none."""
+    return CommandCall(keys.meta, [("HGETALL", keys.base + "kept_shards")], _read_kept)
 
 
 def _read_lifted(reply: Any) -> bool:

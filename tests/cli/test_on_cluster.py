@@ -92,6 +92,7 @@ SCENARIO = """
     shards open D
     shards advance D
     shards drain D 0
+    shards forget D 1 --yes
     shards list D
     queues D
     configure B --keep 90s

@@ -139,6 +139,8 @@ class Field:
         for queue in self.queues:
             counts = queue.counts()
             left += counts.ready + counts.scheduled + counts.held + counts.outgoing
+            # a word from a queue that is looked at later may let one go that is deferred now
+            left += counts.more.get("deferred", 0)
         return left
 
     def settled(self) -> None:

@@ -29,11 +29,10 @@ from rqueue.protocol.commands import (
     reports,
     room_notes,
     server,
-    shards,
     write_log,
 )
 from rqueue.protocol.keys import QueueKeys
-from tests.transport import limit_samples, share_samples
+from tests.transport import limit_samples, queue_samples, share_samples
 from tests.transport.limit_samples import Sample
 
 ODD = "odd-\udcff"
@@ -77,6 +76,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.blocked, {"g1": 0})
     client.zadd(keys.heads, {"m7": 0})
     limit_samples.fill(client, keys, odd)
+    queue_samples.fill(client, keys)
     share_samples.fill(client, keys, odd)
     client.hset(keys.latest, mapping={"k1": "j1", odd: odd})
     client.hset(keys.unique, mapping={"u1": "j1"})
@@ -108,7 +108,6 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.outgoing_jobs, "m8", "?")
     client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
     client.set(keys.written("r", 1, 2), b"abcdefgh")
-    client.hset(keys.base + "kept_shards", mapping={"version": 3, "0": "open"})
 
 
 def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
@@ -220,6 +219,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "states_of": [Sample(owner_notes.states_of(keys, ["nobody"]), [""])],
         "stuck_owners": [Sample(owner_notes.stuck_owners(keys, ["c1", ODD]), [])],
         **limit_samples.samples(keys, empty, ODD),
+        **queue_samples.samples(keys, empty),
         **share_samples.samples(keys, empty, ODD),
         "turns_page": [
             Sample(
@@ -356,20 +356,6 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
                 ),
             ),
         ],
-        "kept_table": [
-            Sample(shards.kept_table(keys), {"version": "3", "0": "open"}),
-            Sample(shards.kept_table(empty), {}),
-        ],
-        "is_used": [
-            Sample(queue_keys.is_used(keys), True),
-            Sample(queue_keys.is_used(empty), False),
-        ],
-        "queue_exists": [
-            Sample(queue_keys.queue_exists(keys), True),
-            Sample(queue_keys.queue_exists(empty), False),
-        ],
-        "guard_exists": [Sample(queue_keys.guard_exists(keys), False)],
-        "meta_fields": [Sample(queue_keys.meta_fields(keys, "v", "nothing"), [b"1", None])],
         "write_progress": [
             Sample(write_log.write_progress(keys, "r"), write_log.Progress(5, 4)),
             Sample(write_log.write_progress(keys, "s"), write_log.Progress(0, 0)),

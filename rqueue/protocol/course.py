@@ -49,7 +49,7 @@ class Course(Generic[A, R]):
             self.outcome = end.value
 
 
-def run_course(calls: Calls[R], run: Callable[[ScriptCall[Any]], Any]) -> R:
+def run_course(calls: Generator[A, Any, R], run: Callable[[A], Any]) -> R:
     """All calls, one after the other. Raises what is not mended."""
     course = Course(calls)
     while course.call is not None:
@@ -62,7 +62,7 @@ def run_course(calls: Calls[R], run: Callable[[ScriptCall[Any]], Any]) -> R:
     return course.outcome
 
 
-async def arun_course(calls: Calls[R], run: Callable[[ScriptCall[Any]], Awaitable[Any]]) -> R:
+async def arun_course(calls: Generator[A, Any, R], run: Callable[[A], Awaitable[Any]]) -> R:
     """`run_course` for asyncio."""
     course = Course(calls)
     while course.call is not None:

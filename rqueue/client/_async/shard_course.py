@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable  # async
 from typing import Any
 
 # sync: from collections.abc import Callable
-from rqueue.errors import RQueueError
 from rqueue.model.shard_table import Shard, ShardTable
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.course import Course
+from rqueue.protocol.course import arun_course
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.sharding import advancing
 
@@ -23,12 +22,4 @@ async def advance(run: Run, keys: QueueKeys) -> ShardTable:
     """Do all that the table asks for and can be done now, each call by `run`, which is given the
     shard that it goes to (None: where the table is); returns the table. Raises as
     `rqueue.protocol.sharding.advancing`."""
-    course = Course(advancing(keys))
-    while course.call is not None:
-        try:
-            reply = await run(*course.call)
-        except RQueueError as error:
-            course.refused(error)
-        else:
-            course.answered(reply)
-    return course.outcome
+    return await arun_course(advancing(keys), lambda asked: run(*asked))

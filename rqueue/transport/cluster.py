@@ -88,20 +88,27 @@ class Cluster(ClusterNodes):
                 return None
             failure = None
             for address in self.candidates():
-                connection = NodeConnection(self, address, ASK_S, brief=True)
-                try:
-                    self.took(connection.command("CLUSTER", "SLOTS"), address)
+                found = self.ask(address)
+                if found is None:
                     failure = None
                     break
-                except rx.ResponseError as error:
-                    failure = failure or self.refused_map(error)
-                except ServerError as error:
-                    self.asked_in_vain(address)
-                    failure = failure or error
-                finally:
-                    connection.close()
+                failure = failure or found
             self._asked += 1
             return failure
+
+    def ask(self, address: Address) -> ServerError | None:
+        """Ask this node for the map; the error if it does not give it."""
+        connection = NodeConnection(self, address, ASK_S, brief=True)
+        try:
+            self.took(connection.command("CLUSTER", "SLOTS"), address)
+        except rx.ResponseError as error:
+            return self.refused_map(error)
+        except ServerError as error:
+            self.asked_in_vain(address)
+            return error
+        finally:
+            connection.close()
+        return None
 
 
 def cluster_of(client: Any) -> Cluster:

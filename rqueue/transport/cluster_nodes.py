@@ -52,6 +52,10 @@ class ClusterNodes:
         """A node cannot be used: before it is tried again, the map is asked for."""
         self._doubtful.add(address)
 
+    def found(self, address: Address) -> None:
+        """A node answers: it can be used, as far as is known."""
+        self._doubtful.discard(address)
+
     def learn(self, found: Redirection, asked: Address) -> None:
         """Take over who has a slot now, from an answer of the node `asked`."""
         if found.slot is not None and found.moved_to is not None:

@@ -25,7 +25,7 @@ from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.slots import Address
 from rqueue.transport import stand_in
-from rqueue.transport.knock import Knock
+from rqueue.transport.knock import AnyKnock, Knock
 from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.resp import RespSocket
 from rqueue.transport.sentinel import sentinels_of
@@ -130,7 +130,7 @@ class Connection:
         """The connection for the calls of this key: another one where that queue is elsewhere."""
         return self
 
-    def knock(self, key: str = "") -> Knock | None:
+    def knock(self, key: str = "") -> AnyKnock | None:
         """Begin to find out whether a new connection would lead to a server that answers; None
         where there is nothing to be gained by it: no other server is ever in charge. key: of a
         call of another queue. Raises the server errors."""

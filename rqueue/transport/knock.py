@@ -12,11 +12,12 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
+from typing import Protocol
 
 from rqueue.errors import ServerError
 from rqueue.protocol.slots import Address
 
-__all__ = ["LOOK_S", "Knock"]
+__all__ = ["AGAIN_S", "LOOK_S", "SILENT_S", "AnyKnock", "Knock"]
 
 SILENT_S = 1.0
 """Seconds without an answer after which a knock was in vain."""
@@ -29,6 +30,17 @@ LOOK_S = 0.02
 
 
 _UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
+
+
+class AnyKnock(Protocol):
+    """A knock, at whatever door."""
+
+    def answered(self, within: float = 0.0) -> bool | None:
+        """Whether it is worth while to connect; None: that is not known yet, though it was waited
+        for so many seconds. False: nothing came for too long. Raises the server errors."""
+
+    def close(self) -> None:
+        """Stop waiting."""
 
 
 class Knock:

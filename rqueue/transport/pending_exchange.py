@@ -32,19 +32,17 @@ class PendingExchange(Generic[R]):
         self._connection.send(self._exchange.command())
 
     def read(self) -> bool:
-        """Read the reply that is there. Whether it is the answer: False where the call was sent
-        again, to a server that did not know the script, or to another one. Raises the tree of
-        `rqueue.errors`."""
+        """Read the reply that is there. Whether it is the answer: False where the call is to be
+        sent again, since the server did not know the script, or to another one, to which the
+        connection is not made yet. Raises the tree of `rqueue.errors`."""
         exchange = self._exchange
         try:
             reply = self._connection.read()
         except rx.ResponseError as said:
             if (refusal := self._connection.refused(exchange, said)) is not None:
                 raise refusal from said
-            self.send()
             return False
         if exchange.goes_on(reply):
-            self.send()
             return False
         self.answer = exchange.answered(reply)
         return True

@@ -41,7 +41,7 @@ from rqueue.protocol.slots import Address, Redirection, SlotWait, redirection, s
 from rqueue.transport import stand_in
 from rqueue.transport.cluster import Cluster, NodeConnection, cluster_of
 from rqueue.transport.connection import Connection
-from rqueue.transport.knock import Knock
+from rqueue.transport.owner_knock import OwnerKnock
 from rqueue.transport.redis_client import is_cluster
 
 __all__ = ["RoutedConnection", "connection_for"]
@@ -138,10 +138,9 @@ class RoutedConnection(NodeConnection):
             self.cluster.lost(self.address)
         super().suspect()
 
-    def knock(self, key: str = "") -> Knock | None:
+    def knock(self, key: str = "") -> OwnerKnock:
         """As `Connection.knock`, at the node that has the slot now. Raises the server errors."""
-        slot = slot_of(key) if key else self.slot
-        return Knock(lambda: self.cluster.owner(slot), self.cluster.lost)
+        return OwnerKnock(self.cluster, slot_of(key) if key else self.slot)
 
     def refused(self, exchange: Exchange[Any], error: rx.ResponseError) -> Exception | None:
         """As `Connection.refused`: a call that a node refused because of its slot is sent again."""

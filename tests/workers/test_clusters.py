@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +13,7 @@ import redis
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import commands
+from rqueue_workers.worker.under_way import ANSWER_S
 from tests.support.redis_cluster import SmallCluster
 from tests.workers.cluster_queues import ClusterQueue, queues_of
 from tests.workers.pools import Pool, eventually, go, pop, started
@@ -98,6 +101,33 @@ def test_dead_letters_wait_for_a_node_that_is_away_and_nothing_else_does(
         gone.server.start()
         cluster.settle()
         eventually(lambda: far.run(commands.counts(far.keys)).ready == 1, lambda: pool.log)
+        assert pool.drained() == 0
+
+
+def test_dead_letters_for_a_node_that_hangs_do_not_delay_what_else_is_in_their_queue(
+    make_cluster: Callable[..., SmallCluster],
+    pool_of: Callable[..., Pool],
+    queue_name: str,
+) -> None:
+    cluster = make_cluster(**{"cluster-require-full-coverage": "no"})
+    with queues_of(cluster, queue_name) as (source, far, _):
+        source.run(commands.configure(source.keys, {"dead_to": far.name}))
+        pool = pool_of([source], cluster, app=["tests.workers.child_app"], processes=1)
+        source.send("c.fail_once_at_most")  # there is a connection to the node from here on
+        eventually(lambda: far.run(commands.counts(far.keys)).ready == 1, lambda: pool.log)
+        hung = far.node.server.pid
+        with source.node.client() as client:
+            os.kill(hung, signal.SIGSTOP)
+            try:
+                since = time.monotonic()
+                source.send("c.fail_once_at_most")
+                echo = source.send("c.echo", 2)
+                eventually(lambda: client.hget(source.keys.jobs, echo) is None)
+                took = time.monotonic() - since
+            finally:
+                os.kill(hung, signal.SIGCONT)
+        assert took < ANSWER_S / 2
+        eventually(lambda: far.run(commands.counts(far.keys)).ready == 2, lambda: pool.log)
         assert pool.drained() == 0
 
 

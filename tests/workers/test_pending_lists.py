@@ -16,11 +16,14 @@ from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.read import Counts
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.slots import slot_of
 from rqueue.settings import Settings
+from rqueue.transport.cluster import cluster_of
 from rqueue.transport.connection import Connection
 from rqueue.transport.knock import SILENT_S
 from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.redis_client import open_client
+from rqueue.transport.routed_connection import connection_for
 from rqueue_workers.pool.pending_commands import PendingCommands
 from rqueue_workers.pool.pending_lists import PendingLists, open_lists
 from rqueue_workers.spec import WorkerSpec
@@ -118,6 +121,49 @@ def test_a_node_that_hangs_is_not_waited_for_before_there_is_a_connection_to_it(
     _until(lists, lambda: not silent.left)
     assert lists.idle and lists.gone == [] and found == [far]
     lists.close()
+
+
+def test_a_call_that_a_node_sends_to_one_that_hangs_is_not_waited_for(
+    make_cluster: Callable[..., SmallCluster], queue_name: str
+) -> None:
+    """The slot has moved there; it goes on later, and gets the call."""
+    cluster = make_cluster(**{"cluster-require-full-coverage": "no"})
+    moved, near, _ = cluster.queues_everywhere(queue_name)
+    hung = cluster.home(moved).server.pid
+    settings = Settings(url=cluster.cluster_url)
+    with open_client(cluster.cluster_url) as client:
+        known = cluster_of(client)
+        known.owner(0)
+        known.slots.learn(
+            slot_of(QueueKeys(moved).meta), known.place(slot_of(QueueKeys(near).meta))
+        )
+        found: list[str] = []
+        lists = PendingLists(
+            {
+                queue: PendingCommands(
+                    connection_for(client, QueueKeys(queue), 2.0, slot_wait=0.0),
+                    RenewalPace(settings.lease_ms),
+                    2.0,
+                    queue,
+                    replaceable=True,
+                )
+                for queue in (moved, near)
+            },
+            lambda queue: (_ for _ in ()).throw(AssertionError(queue)),
+            found.append,
+        )
+        silent, busy = Question(moved, 1), Question(near, 100)
+        for one in (silent, busy):
+            lists.add(one)
+        os.kill(hung, signal.SIGSTOP)
+        try:
+            steps = _until(lists, lambda: lists.gone == [moved] and not busy.left)
+            assert steps < SILENT_S / 2
+        finally:
+            os.kill(hung, signal.SIGCONT)
+        _until(lists, lambda: not silent.left)
+        assert lists.idle and found == [moved]
+        lists.close()
 
 
 def test_a_node_that_hangs_is_noticed_while_there_is_nothing_to_say(

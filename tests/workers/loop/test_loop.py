@@ -30,10 +30,13 @@ from tests.workers.loop.two_queues import (
     When,
     acks_early,
     joins,
+    leave_two_that_hang,
     lose_one_of_two,
     recalls,
     recalls_where_all_are_lost,
     registers,
+    reports,
+    settle_behind_a_report,
     settles,
     stall_beside_one_that_hangs,
 )
@@ -287,6 +290,24 @@ def test_who_leaves_while_it_joins_a_redis_that_hangs_waits_for_it_and_no_longer
         played.teardown()
 
 
+def test_who_leaves_two_queues_that_hang_waits_once_and_releases_the_rest_first(
+    machine: type[Machine],
+) -> None:
+    played = machine()
+    try:
+        assert leave_two_that_hang(played) <= ANSWER_S + 0.2
+    finally:
+        played.teardown()
+
+
+def test_what_a_job_reports_arrives_before_its_end(machine: type[Machine]) -> None:
+    played = machine()
+    try:
+        settle_behind_a_report(played)
+    finally:
+        played.teardown()
+
+
 def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -> None:
     """It waits for jobs in both of two queues; one of them does not know it."""
     played = machine()
@@ -308,7 +329,7 @@ def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -
 
 
 @pytest.mark.parametrize("spec", [{"async_slots": 0}, {"threads": 2}, {"threads": 0}])
-@pytest.mark.parametrize("when", [settles, recalls, registers, joins, acks_early])
+@pytest.mark.parametrize("when", [settles, reports, recalls, registers, joins, acks_early])
 def test_a_queue_whose_redis_hangs_delays_no_other(
     machine: type[Machine], spec: dict[str, int], when: When
 ) -> None:

@@ -13,29 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import RegistrationLost, ServerError
 from rqueue_workers.worker import dealing
 from rqueue_workers.worker.demand import LINGER_S
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors import main_thread
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.isolation import FIRST_S, Isolation
-from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.subscription import Subscription
-from rqueue_workers.worker.under_way import ANSWER_S, UnderWay
 from tests.property.sources import sound
 from tests.workers.loop.beside_long import share_of_standstill
 from tests.workers.loop.machine import Machine, specs
-from tests.workers.loop.two_queues import (
-    AT_ONCE_S,
-    When,
-    acks_early,
-    joins,
-    lose_one_of_two,
-    recalls,
-    settles,
-    stall_beside_one_that_hangs,
-)
 
 SEARCH = settings(
     max_examples=400,
@@ -283,76 +270,6 @@ def test_nothing_begins_while_redis_is_gone_before_a_crashed_job_is_settled(
         played.world.rise()
         played.let_pass(1)
         assert behind.ends == ["none"]
-    finally:
-        played.sound = False
-        played.teardown()
-
-
-def _dropped_in_all(patch: Patch) -> None:
-    rejoin = Dispatcher.rejoin
-
-    def dropped(self: Dispatcher, error: RegistrationLost) -> None:
-        for one in self.subscriptions:
-            if one.term and one.queue != error.queue:
-                self._drop(one)
-        rejoin(self, error)
-
-    patch.setattr(Dispatcher, "rejoin", dropped)
-
-
-def test_it_is_found_that_all_registrations_go_with_one_that_is_lost(
-    client: redis.Redis, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Played, as all of what concerns two routes: the search would need hundreds of tries."""
-    _dropped_in_all(monkeypatch)
-    parts = {"client": client, "url": server.url, "scripts": sound()}
-    played = type("Machine", (Machine,), parts)()
-    try:
-        with pytest.raises(AssertionError):
-            lose_one_of_two(played, apart=True)
-    finally:
-        played.sound = False
-        played.teardown()
-
-
-def _waited_for(patch: Patch) -> None:
-    go_on = Route.go_on
-    patch.setattr(Route, "go_on", lambda self, within=0.0: go_on(self, ANSWER_S))
-
-
-def _forgotten(patch: Patch) -> None:
-    left = []  # else what was to be restored is, when nobody has it any more
-
-    def forget(self: UnderWay, error: ServerError) -> None:
-        left.append(self)
-        raise error
-
-    patch.setattr(UnderWay, "_fail", forget)
-
-
-@pytest.mark.parametrize(
-    ("plant", "when"),
-    [
-        (_waited_for, settles),
-        (_waited_for, recalls),
-        (_waited_for, joins),
-        (_waited_for, acks_early),
-        (_forgotten, settles),
-    ],
-)
-def test_it_is_found_that_a_call_without_an_answer_is(
-    plant: Callable[[Patch], None],
-    when: When,
-    client: redis.Redis,
-    server: EmbeddedRedis,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plant(monkeypatch)
-    parts = {"client": client, "url": server.url, "scripts": sound()}
-    played = type("Machine", (Machine,), parts)()
-    try:
-        with pytest.raises(AssertionError):
-            assert stall_beside_one_that_hangs(played, {"threads": 2}, when) <= AT_ONCE_S
     finally:
         played.sound = False
         played.teardown()

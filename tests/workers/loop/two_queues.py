@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
+from rqueue_workers.status_page import STOP
 from rqueue_workers.worker.under_way import BRIEF_S
 from tests.workers.loop.machine import Machine
 from tests.workers.loop.truth import Truth
@@ -101,6 +104,16 @@ def settles(played: Machine, slots: int) -> None:
         played.world.settle()
 
 
+def reports(played: Machine, slots: int) -> None:
+    """What a job reports is just being sent, and jobs have ended."""
+    hung = _run(played, slots)
+    _send_report(played)
+    _hang(played)
+    for job in hung:
+        played.tell(job)
+        played.world.settle()
+
+
 def recalls(played: Machine, slots: int) -> None:
     """What is held is to be asked for, and jobs have ended."""
     hung = _run(played, slots)
@@ -159,6 +172,44 @@ def acks_early(played: Machine, _slots: int) -> None:
     assert not played.world.jobs[-1].begins
 
 
+def settle_behind_a_report(played: Machine) -> None:
+    """A job ends while what it reports is being sent: until that has arrived it is not settled, for
+    how far it came is to be known when it has ended. Another queue's jobs do not wait."""
+    played.begin(queues=2, spec={"async_slots": 0}, rare=False, apart=True)
+    (reports,) = _run(played, 1)
+    _send_report(played)
+    played.tell(reports)
+    played.enqueue(pick=1, many=[("sync", 0.0, [], 0)], alone=False)
+    played.let_pass(0.1)
+    assert reports.ends and played.world.jobs[-1].ends
+    assert _held(played, 0) == 1
+    assert _held(played, 1) == 0
+    played.world.sending.close()
+    played.let_pass(0.1)
+    played.holds()
+    assert _held(played, 0) == 0
+
+
+def leave_two_that_hang(played: Machine) -> float:
+    """A worker runs a job of each of three queues, of which two hang, and is asked to leave at
+    once. The job of the third goes back at once. Seconds until the worker has left."""
+    played.begin(queues=3, spec={"threads": 3, "async_slots": 0}, rare=False, apart=True)
+    for pick in range(3):
+        played.enqueue(pick=pick, many=[("sync", None, [], 0)], alone=False)
+    played.holds()
+    world = played.world
+    (worker,) = played.living
+    since = world.stage.now
+    for queue in world.queues[:2]:
+        world.hang(queue.name)
+    worker.ask(STOP)
+    world.advance(AT_ONCE_S)
+    assert _held(played, 2) == 0
+    while not worker.ended and world.stage.now < since + 60:
+        world.advance(0.1)
+    return world.stage.now - since
+
+
 When = Callable[[Machine, int], None]
 
 
@@ -167,6 +218,17 @@ def _run(played: Machine, slots: int) -> list[Truth]:
     played.enqueue(pick=0, many=[("sync", None, [], 0)] * slots, alone=False)
     played.holds()
     return list(played.world.jobs)
+
+
+def _send_report(played: Machine) -> None:
+    """As the reporter of the first queue does it, in a thread of its own."""
+    (worker,) = played.living
+    played.world.sending.enter_context(worker.child.routes[0].reporter.sending())
+
+
+def _held(played: Machine, pick: int) -> int:
+    keys = played.world.queues[pick].keys
+    return execute(played.client, commands.counts(keys)).held
 
 
 def _hang(played: Machine) -> None:

@@ -77,6 +77,8 @@ class World:
         """The queues that cannot be reached."""
         self.hung: dict[str, float] = {}
         """The queues whose Redis answers nothing, and keeps its connections open; since when."""
+        self.sending = ExitStack()
+        """What jobs report is being sent, until this is closed."""
         self.paused: set[str] = set()
         self._clock_ms = -1
         self._patches = ExitStack()
@@ -127,6 +129,7 @@ class World:
             logger.manager._clear_cache()  # type: ignore[attr-defined]
 
     def close(self) -> None:
+        self.sending.close()
         for worker in self.workers:
             if not worker.ended:
                 worker.die()
@@ -221,6 +224,7 @@ class World:
         """Redis can be reached again, and hangs no more."""
         self.away.clear()
         self.hung.clear()
+        self.sending.close()
         for worker in self.workers:
             for connection in worker.connections:
                 connection.go_on()

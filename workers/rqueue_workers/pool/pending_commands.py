@@ -17,7 +17,7 @@ from rqueue.protocol.commands import ScriptCall
 from rqueue.protocol.forwarding import PendingForward, TargetAway
 from rqueue.protocol.server_clock import ServerClock
 from rqueue.transport.connection import Connection
-from rqueue.transport.knock import LOOK_S, SILENT_S, Knock
+from rqueue.transport.knock import LOOK_S, SILENT_S, AnyKnock
 from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.pending_exchange import PendingExchange, PendingPing
 
@@ -86,8 +86,10 @@ class PendingCommands:
         self._todo: deque[PendingCommand] = deque()
         self._sent: tuple[PendingCommand, PendingExchange[Any] | PendingPing] | None = None
         self._sent_at = 0.0
+        self._again: tuple[PendingCommand, PendingExchange[Any]] | None = None
+        """A call that another node is to be asked, and what it was for."""
         self._retry_at = 0.0
-        self._knock: Knock | None = None
+        self._knock: AnyKnock | None = None
         self._look_at = 0.0
         """When it is to be seen whether the knock was answered; 0.0 = there is none."""
         self._gone_at: float | None = None
@@ -175,6 +177,8 @@ class PendingCommands:
             pending = self._todo.popleft()
             if pending is self._probe:
                 self._send(pending, PendingPing(self._connection), now)
+            elif self._again is not None and self._again[0] is pending:
+                self._send(*self._again, now)
             elif (call := pending.call()) is not None:
                 self._send(pending, PendingExchange(self._connection, call, pending.queue), now)
 
@@ -185,21 +189,31 @@ class PendingCommands:
             return True
         try:
             self._knock = self._knock or self._connection.knock()
-        except ServerError:
-            return True  # of that the connection will tell
-        answered = self._knock is None or self._knock.answered()
+            answered = self._knock is None or self._knock.answered()
+        except ServerError as error:
+            self._knock, self._look_at = None, 0.0
+            self._retry_at = now + self._pace.failed()
+            self._turned_away(error, now)
+            return False
         self._look_at = now + LOOK_S if answered is None else 0.0
         if answered is not None:
             self._knock = None
         if answered is False:
-            self._silent = True
-            self._note_gone(RedisTimeout(f"no answer in {SILENT_S:g} s"), now)
+            self._turned_away(RedisTimeout(f"no answer in {SILENT_S:g} s"), now)
         return bool(answered)
+
+    def _turned_away(self, error: ServerError, now: float) -> None:
+        """A knock was in vain."""
+        self._silent |= isinstance(error, RedisTimeout)
+        self._note_gone(error, now)
+        if self._goes_without(self._todo[0]):
+            self._todo.popleft()
 
     def _send(
         self, pending: PendingCommand, exchange: PendingExchange[Any] | PendingPing, now: float
     ) -> None:
         self._sent, self._sent_at = (pending, exchange), now
+        self._again = None
         try:
             exchange.send()
         except ServerError as error:
@@ -210,7 +224,7 @@ class PendingCommands:
         pending, exchange = self._sent
         try:
             if not exchange.read():
-                self._sent_at = now
+                self._send_again(pending, exchange, now)
                 return
         except ServerError as error:
             self._lost(error, now)
@@ -224,6 +238,17 @@ class PendingCommands:
         self._found(now)
         if pending.answered(exchange.answer):
             self.again(pending)
+
+    def _send_again(
+        self, pending: PendingCommand, exchange: PendingExchange[Any] | PendingPing, now: float
+    ) -> None:
+        """To the same server, or to another one, which has to answer a knock first."""
+        if self._connection.connected or not isinstance(exchange, PendingExchange):
+            self._send(pending, exchange, now)
+        else:
+            self._sent = None
+            self._todo.appendleft(pending)
+            self._again = pending, exchange
 
     def _lost(self, error: Exception, now: float) -> None:
         assert self._sent is not None

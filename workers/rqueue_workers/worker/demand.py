@@ -137,8 +137,9 @@ class Demand(Dealing):
             if subscription.route.away:
                 times.append(subscription.route.waiting)
                 continue
-            if (under_way := subscription.route.under_way) is not None:
-                times.append(under_way.look_at - now)
+            if ways := subscription.route.ways:
+                times += [way.look_at - now for way in ways]
+            if subscription.engaged:
                 continue
             if subscription.damage.since:
                 times.append(subscription.damage.retry_at - now)

@@ -15,6 +15,7 @@ from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.route import Route
 from rqueue_workers.worker.shutdown import Stop
+from rqueue_workers.worker.under_way import ANSWER_S
 
 log = logger("rqueue.worker")
 
@@ -53,8 +54,10 @@ class Departure:
                     and not subscription.damage.waiting
                 ):
                     dispatcher.step(subscription)
+                elif subscription.sends_on:
+                    dispatcher.send_on(subscription)
             pending = any(
-                (one.pending and not one.damage.since) or one.engaged
+                (one.pending and not one.damage.since) or one.engaged or one.sends_on
                 for one in self._dispatcher.subscriptions
             )
             if not dispatcher.running and not pending:
@@ -133,13 +136,13 @@ class Departure:
         unfinished = self._dispatcher.running + (1 if self._slot.job is not None else 0)
         lost = self._unreported()
         # first where nobody has to be waited for
-        for route in sorted(self._dispatcher.routes, key=lambda route: route.away):
-            try:
-                self._leave(route)
-            except RegistrationLost as error:
-                log.warning("%s", error)
-            except ServerError as error:
-                log.warning("could not leave in order, the lease will end: %s", error)
+        routes = sorted(self._dispatcher.routes, key=lambda route: route.away)
+        while routes:
+            for route in routes:
+                self._leave_in_order(route)
+            routes = [route for route in routes if route.under_way is not None]
+            if routes:
+                self._dispatcher.await_replies(ANSWER_S)
         if unfinished:
             log.warning("released %s that still ran", many(unfinished, "job"))
         if lost:
@@ -152,15 +155,28 @@ class Departure:
         self.unfinished = unfinished
         return Exit.UNFINISHED if unfinished or lost else Exit.OK
 
-    def _leave(self, route: Route) -> None:
-        """Leave the queues of a route. Raises the server errors and RegistrationLost."""
+    def _leave_in_order(self, route: Route) -> None:
         try:
-            self._dispatcher.land(route)
+            self._leave(route)
+        except RegistrationLost as error:
+            log.warning("%s", error)
+        except ServerError as error:
+            log.warning("could not leave in order, the lease will end: %s", error)
+
+    def _leave(self, route: Route) -> None:
+        """Leave the queues of a route; where others have routes of their own, this may be under way
+        then, and is called again until it is not. Raises the server errors and RegistrationLost."""
+        try:
+            if not self._dispatcher.landed(route):
+                return
         except QueueDamaged as error:
             self._dispatcher.leave_alone(error)
         for subscription in self._dispatcher.on(route):
             try:
-                subscription.unregister()
+                if not route.apart:
+                    subscription.unregister()
+                elif subscription.term:
+                    route.begin(subscription.leaving(), subscription)
             except QueueDamaged as error:
                 self._dispatcher.leave_alone(error)
 

@@ -129,6 +129,8 @@ class Dispatcher(Hearing):
     def _step(self, subscription: Subscription, blocked: bool) -> None:
         route = subscription.route
         if route.apart:
+            if subscription.sends_on:
+                self._send_on(subscription)
             if not self._may_go_on(subscription, blocked):
                 return
             if not route.begin(self._stepping(subscription, blocked), subscription):
@@ -149,6 +151,22 @@ class Dispatcher(Hearing):
                 if not self._take_in(subscription, jobs):
                     run_course(self._recalling(subscription, blocked), subscription.run)
         self.poll()  # last: a client may wait for an outcome that was settled
+
+    def send_on(self, subscription: Subscription, job: Now | None = None) -> bool:
+        """Go on with what goes on to other queues, on a cluster, if there is something to do;
+        whether there was. job: see `guarded`."""
+        if not subscription.sends_on:
+            return False
+        forward = subscription.route.forward
+        if forward is not None and not forward.stirs(monotonic()):
+            return False
+        return self.guarded(subscription.route, self._send_on, subscription, job=job)
+
+    def _send_on(self, subscription: Subscription) -> None:
+        route = subscription.route
+        route.go_on_forward()
+        if route.forward is None and subscription.owes_forward:
+            route.send_on(subscription.forwarding(), subscription)
 
     def _may_go_on(self, subscription: Subscription, blocked: bool) -> bool:
         """Read the replies that are there to what is under way on a subscription's route. Whether
@@ -190,7 +208,8 @@ class Dispatcher(Hearing):
             self._take_in(subscription, [])
         while subscription.stops.late:
             self._revoke(subscription, *subscription.stops.late.pop())
-        yield from subscription.forwarding()
+        if not subscription.route.apart:
+            yield from subscription.forwarding()
 
     def _returning_to(self, subscription: Subscription) -> Calls[None]:
         """Ask a queue again that was damaged."""

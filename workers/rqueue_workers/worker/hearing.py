@@ -157,7 +157,7 @@ class Hearing(Membership):
 
     def _awaited(self) -> list[Any]:
         """What becomes readable when there is a reply to calls that are under way."""
-        ways = [route.under_way for route in self.routes if route.under_way is not None]
+        ways = [way for route in self.routes for way in route.ways]
         return [way.socket for way in ways if way.socket is not None]
 
     def await_replies(self, seconds: float) -> None:
@@ -166,7 +166,8 @@ class Hearing(Membership):
         now = monotonic()
         if ways and not any(way.stirs(now) for way in ways):
             left = min(seconds, *(way.look_at - now for way in ways))
-            select.select(self._awaited(), (), (), max(0.0, left))
+            awaited = [way.socket for way in ways if way.socket is not None]
+            select.select(awaited, (), (), max(0.0, left))
 
     def _heard_first(
         self, routes: Sequence[Route], timeout: float | None, interrupt: int, calls: Sequence[Any]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Condition, Lock, Thread
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -36,8 +37,9 @@ class Reporter:
     without a thread, each report is sent where it is made."""
 
     def __init__(self, like: Connection, *, at_once: bool = False) -> None:
-        self.sending = Lock()
-        """Held while something is sent."""
+        self._sending = Lock()
+        """Held while something is sent, or nothing may be."""
+        self._paused = False
         self._like = like
         self._at_once = at_once
         self._connection: Connection | None = None
@@ -61,6 +63,35 @@ class Reporter:
                 self._thread = Thread(target=self._work, name="rqueue-reporter", daemon=True)
                 self._thread.start()
             self._changed.notify()
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Around what is sent from here: one after the other."""
+        with self._sending:
+            yield
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """While nothing is sent from here: what is just being sent is waited for, unless it is
+        paused. For who settles."""
+        if self._paused:
+            yield
+        else:
+            with self._sending:
+                yield
+
+    def pause(self, within: float) -> bool:
+        """Send nothing, until `resume`: jobs are to be settled. False where something is just being
+        sent, and was not done in so many seconds."""
+        if not self._sending.acquire(timeout=within):
+            return False
+        self._paused = True
+        return True
+
+    def resume(self) -> None:
+        """Send again."""
+        self._paused = False
+        self._sending.release()
 
     def close(self) -> None:
         """Send nothing any more."""

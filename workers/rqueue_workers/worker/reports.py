@@ -129,7 +129,7 @@ class Reports:
 
     def send(self, run: Callable[..., Any]) -> None:
         """Send what is new. Raises the tree of `rqueue.errors`."""
-        with self._reporter.sending:
+        with self._reporter.sending():
             held = self._consumer.unsettled
             fresh = [one for key, one in list(self.open.items()) if one.fresh and key in held]
             of = {"queue": self._consumer.keys.queue, "consumer": self._consumer.name}
@@ -145,7 +145,7 @@ class Reports:
         for one in reports:
             one.over = True
         failures = {self.open.get(id_) for id_ in failed}
-        with self._reporter.sending:  # what was being sent has arrived
+        with self._reporter.quiet():  # what was being sent has arrived
             last = [one for one in reports if one.logged or (one.fresh and one in failures)]
             yield from self._sending(last)
 
@@ -162,11 +162,11 @@ class Reports:
         if news:
             self._reporter.tell(self)
 
-    def finish(self, run: Callable[..., Any]) -> None:
-        """The consumer is about to leave: what has ended is said now. Raises the tree of
-        `rqueue.errors`."""
+    def finishing(self) -> Calls[None]:
+        """The consumer is about to leave: of which jobs an attempt has ended is said now."""
         if self._over:
-            self.send(run)
+            with self._reporter.quiet():
+                yield from self._sending([])
 
     def clear(self) -> None:
         """The consumer is gone: others have its jobs, and report for them."""

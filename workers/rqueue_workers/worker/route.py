@@ -6,7 +6,8 @@ it may go away, come back, or give it to another node, and the other queues do n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 
 import redis
@@ -32,9 +33,16 @@ __all__ = ["Route", "open_routes"]
 class Route:
     """Shared by the subscriptions whose `route` it is. connection: their calls go over it;
     listening: it is blocked on their wake lists. of: the queue that it leads to, where others have
-    routes of their own, and do not wait for this one; "" where it is all."""
+    routes of their own, and do not wait for this one; "" where it is all. beside: makes another
+    connection to it, for what goes on from there to other queues."""
 
-    def __init__(self, connection: Connection, listening: Connection, of: str = "") -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        listening: Connection,
+        of: str = "",
+        beside: Callable[[], Connection] | None = None,
+    ) -> None:
         self.apart = bool(of)
         """Whether others have routes of their own."""
         self.connection = connection
@@ -49,13 +57,42 @@ class Route:
         self.under_way: UnderWay | None = None
         """Calls whose replies are not waited for, since others have routes of their own: nothing
         else is said on this one before they are done."""
+        self.forward: UnderWay | None = None
+        """Those that send on what ended, beside the others: this queue does not wait for those that
+        get it."""
         self._targets = TargetCalls(connection)
+        self._beside = beside
+        self._forwards: TargetCalls | None = None
 
     def begin(self, calls: Calls[None], consumer: ConsumerState) -> bool:
         """Make these calls; what is not answered at once is `under_way`. Whether all is done.
         Raises what the calls come to."""
-        self.under_way = UnderWay(calls, consumer, self._targets)
+        self.under_way = UnderWay(calls, consumer, self._targets, self.reporter)
         return self.go_on(BRIEF_S)
+
+    def send_on(self, calls: Calls[None], consumer: ConsumerState) -> None:
+        """Make these calls, which send on what ended, beside what else is said: `forward`."""
+        if self._forwards is None:
+            assert self._beside is not None
+            self._forwards = TargetCalls(self._beside())
+        self.forward = UnderWay(calls, consumer, self._forwards)
+        self.go_on_forward(BRIEF_S)
+
+    def go_on_forward(self, within: float = 0.0) -> None:
+        """Go on with what is sent on, waiting at most so many seconds."""
+        if self.forward is not None and self.forward.go_on(within):
+            self.forward = None
+
+    @property
+    def connections(self) -> list[Connection]:
+        """All that there are, but for the reporter's."""
+        made = [] if self._forwards is None else [self._forwards.connection]
+        return [self.connection, self.listening, *made]
+
+    @property
+    def ways(self) -> list[UnderWay]:
+        """All calls whose replies are not waited for."""
+        return [way for way in (self.under_way, self.forward) if way is not None]
 
     def go_on(self, within: float = 0.0) -> bool:
         """Go on with what is under way, if something is, waiting at most so many seconds; whether
@@ -77,6 +114,9 @@ class Route:
         if (under_way := self.under_way) is not None:
             self.under_way = None
             under_way.abandon(error)
+        if (forward := self.forward) is not None:
+            self.forward = None
+            forward.abandon(error)
         self.outage.note(error)
         self.away = True
 
@@ -96,6 +136,8 @@ class Route:
     def close(self) -> None:
         """Close its connections."""
         self._targets.close()
+        if self._forwards is not None:
+            self._forwards.close()
         self.reporter.close()
         self.listener.close()
         self.connection.close()
@@ -113,5 +155,5 @@ def open_routes(
 
 def _opened(client: redis.Redis, limit: float, keys: QueueKeys, of: str) -> Route:
     # a slot that moves is an outage: other queues are seen to meanwhile
-    calls = connection_for(client, keys, timeout=limit, slot_wait=0.0)
-    return Route(calls, connection_for(client, keys, timeout=None), of)
+    opened = partial(connection_for, client, keys, timeout=limit, slot_wait=0.0)
+    return Route(opened(), connection_for(client, keys, timeout=None), of, opened)

@@ -111,6 +111,8 @@ class StandbyThread(threading.Thread):
                 or dispatcher.wants(subscription, monotonic(), blocked=True)
             ):
                 dispatcher.step(subscription, job)
+            elif route.apart:
+                dispatcher.send_on(subscription, job)
         dispatcher.guarded(dispatcher.routes[0], dispatcher.poll, job=job)
         if dispatcher.isolation.watching:
             dispatcher.isolate(job)

@@ -16,7 +16,7 @@ from rqueue.model.selector import selector
 from rqueue.model.signing import Signer
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Retried, Window
-from rqueue.protocol.course import Calls
+from rqueue.protocol.course import Calls, run_course
 from rqueue.protocol.error_mapping import damaged
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
@@ -102,6 +102,13 @@ class Subscription(SettleCalls):
         return self.route.under_way is not None
 
     @property
+    def sends_on(self) -> bool:
+        """Whether what ended is still to be sent on to other queues, or on its way there, beside
+        what else is said to this one."""
+        route = self.route
+        return route.forward is not None or (route.apart and self.owes_forward and not route.away)
+
+    @property
     def owes(self) -> bool:
         """Whether there is something to be reported, or to be asked for, before what is held here
         is known."""
@@ -160,13 +167,17 @@ class Subscription(SettleCalls):
         yield from declaring(self.keys, self.name, self.term, app, declarations, signer)
 
     def unregister(self) -> None:
-        """Leave the queue; what is held goes back uncounted. Raises the server errors."""
+        """`leaving`, waiting for each reply. Raises the server errors."""
+        run_course(self.leaving(), self.run)
+
+    def leaving(self) -> Calls[None]:
+        """Leave the queue; what is held goes back uncounted."""
         if not self.term:
             return
         call = self.unregister_call()
         try:
-            self.reports.finish(self._connection.run)
-            while self._connection.run(call, queue=self.queue, consumer=self.name).held:
+            yield from self.reports.finishing()
+            while (yield call).held:
                 pass
         except RegistrationLost:
             log.debug("the lease of %s had ended before it left", self.name)

@@ -10,7 +10,7 @@ from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.forwarding import TargetAway, target_away
 from rqueue.protocol.keys import queue_of
 from rqueue.transport.connection import Connection
-from rqueue.transport.knock import Knock
+from rqueue.transport.knock import AnyKnock
 
 AGAIN_S = 1.0
 """Seconds after which a target that could not be reached is looked for again."""
@@ -22,10 +22,10 @@ class TargetCalls:
     knock before it is tried again."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._again_at: dict[str, float] = {}
         """When a target that could not be reached is looked for."""
-        self._knocks: dict[str, Knock] = {}
+        self._knocks: dict[str, AnyKnock] = {}
 
     def way(self, call: ScriptCall[Any]) -> Connection:
         """The connection for a call to the queue, or to a target. Raises TargetAway where that
@@ -33,7 +33,7 @@ class TargetCalls:
         queue = queue_of(call.key)
         if queue in self._again_at and not self._answers(queue, call):
             raise TargetAway(f"queue '{queue}' could not be reached just now")
-        return self._connection.leading_to(call.key)
+        return self.connection.leading_to(call.key)
 
     def lost(self, call: ScriptCall[Any], error: ServerError) -> TargetAway:
         """A call to a target failed: it is left alone for a while. Returns what says so."""
@@ -41,7 +41,8 @@ class TargetCalls:
         return target_away(call, error)
 
     def close(self) -> None:
-        """Look for nobody any more."""
+        """Look for nobody any more, and drop the connection."""
+        self.connection.close()
         while self._knocks:
             self._knocks.popitem()[1].close()
 
@@ -52,10 +53,10 @@ class TargetCalls:
             return False
         knock = self._knocks.pop(queue, None)
         try:
-            knock = knock or self._connection.knock(call.key)
+            knock = knock or self.connection.knock(call.key)
+            answered = knock is None or knock.answered()
         except ServerError as error:
             raise self.lost(call, error) from error
-        answered = knock is None or knock.answered()
         if answered:
             del self._again_at[queue]
             return True

@@ -264,6 +264,8 @@ class Worker:
             ):
                 self.dispatcher.step(subscription)
                 worked = True
+            elif self._apart and self.dispatcher.send_on(subscription):
+                worked = True
         return worked
 
     def _wait_out(self) -> None:
@@ -320,6 +322,6 @@ class Worker:
         for executor in self.executors.values():
             executor.strip()
         for route in self.routes:
-            for connection in (route.connection, route.listening):
+            for connection in route.connections:
                 if connection.socket is not None:
                     connection.socket.close()

@@ -9,12 +9,12 @@ What no policy of the kind answers is not there: a plain queue's text has no lin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from rqueue.protocol.script_header import HOOKS, PolicyHeader, fault
-from rqueue.protocol.script_lines import Line, lines_of
+from rqueue.protocol.script_lines import Line, runs_of
 from rqueue.protocol.script_parts import Scope, gathered
 
 _FORMS = {
@@ -114,7 +114,7 @@ class Expansion:
         kept: list[bool] = []  # of the conditions that this line stands in
         opened: list[int] = []
         shared = "/" in file.removeprefix("lua/")
-        for line in lines_of(text):
+        for line in self._each(text, file, stack, scope if shared else None, kept, blocks):
             number, written, within, word, said, code, function = line
             if word == "end":
                 if not kept:
@@ -165,6 +165,32 @@ class Expansion:
             self._close(block.scope)
         if kept:
             raise fault(file, opened[-1], "this has no @end", stack)
+
+    def _each(
+        self,
+        text: str,
+        file: str,
+        stack: Stack,
+        scope: Scope | None,
+        kept: Sequence[bool],
+        blocks: Sequence[_Block],
+    ) -> Iterator[Line]:
+        """The lines of a file that are to be looked at: runs of others are put down, or passed over
+        where a condition does not keep them. scope: where their functions are noted, if they are.
+        """
+        for one in runs_of(text, file):
+            if isinstance(one, Line):
+                yield one
+            elif not all(kept):
+                continue
+            elif blocks or not stack:  # a block may end in it, or its comments stay
+                yield from one.lines
+            else:
+                if scope is not None:
+                    at = len(self.lines)
+                    scope.functions |= {at + line: name for line, name in one.functions.items()}
+                self.lines += one.code
+                self.origins += one.origins
 
     def _replacement(self, line: Line, file: str, stack: Stack) -> tuple[list[str], list[str]]:
         """The files to be included for a directive, and its own lines."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 import re
 import sys
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from rqueue.protocol.script_header import DIRECTIVE
 from rqueue.protocol.script_parts import FUNCTION
 
-__all__ = ["MALFORMED", "Line", "lines_of"]
+__all__ = ["MALFORMED", "Line", "Run", "runs_of"]
 
 MALFORMED = "malformed"
 
@@ -44,10 +45,35 @@ class Line(NamedTuple):
     function: str
 
 
+class Run(NamedTuple):
+    """Lines without a directive, one behind the other: most lines are of runs, which are put down
+    as a whole. code: what Redis has to have of them, and origins: where that stands; functions:
+    those that begin in it, by which line of it."""
+
+    lines: tuple[Line, ...]
+    code: list[str]
+    origins: list[tuple[str, int]]
+    functions: dict[int, str]
+
+
 @lru_cache(1000)
-def lines_of(text: str) -> tuple[Line, ...]:
-    """The lines of a source, numbered from 1."""
-    return tuple(_line(number, line) for number, line in enumerate(text.splitlines(), 1))
+def runs_of(text: str, file: str) -> tuple[Line | Run, ...]:
+    """The runs of a source and the lines between them, numbered from 1."""
+    lines = (_line(number, line) for number, line in enumerate(text.splitlines(), 1))
+    found: list[Line | Run] = []
+    for plain, some in groupby(lines, lambda line: not line.word):
+        if plain:
+            found.append(_run(tuple(some), file))
+        else:
+            found += some
+    return tuple(found)
+
+
+def _run(lines: tuple[Line, ...], file: str) -> Run:
+    code = [line for line in lines if line.code]
+    functions = {at: line.function for at, line in enumerate(code) if line.function}
+    origins = [(file, line.number) for line in code]
+    return Run(lines, [line.text for line in code], origins, functions)
 
 
 def _line(number: int, text: str) -> Line:

@@ -57,31 +57,42 @@ def gathered(
     A name that a variable has somewhere stays that of a local function: which of the two is meant
     depends on where it stands.
     """
-    variables = {name for line in lines for name in _variables(line)}
+    variables = set[str]().union(*map(_variables, {*lines}))
     made: list[str] = []
     sources: list[Origin] = []
     many = [scope for scope in scopes if len(scope.functions) >= MANY]
     starting = {first: [*some] for first, some in groupby(many, lambda scope: scope.first)}
-    around: list[tuple[Scope | None, dict[str, str]]] = [(None, {})]
-    for number, (line, source) in enumerate(zip(lines, origins, strict=True)):
-        while (scope := around[-1][0]) and number > scope.last:
+    outermost = Scope("", 0, 0, len(lines))
+    around: list[tuple[Scope, dict[str, str]]] = [(outermost, {})]
+    copied = 0
+    for number, names in enumerate(map(_names, lines)):
+        if not names and number not in starting:
+            continue
+        made += lines[copied:number]
+        sources += origins[copied:number]
+        copied, line, source = number + 1, lines[number], origins[number]
+        while number > around[-1][0].last:
             around.pop()
-        # what is within knows what stands before it
-        around += [(scope, {**around[-1][1]}) for scope in starting.get(number, ())]
+        for scope in starting.get(number, ()):
+            # what is within knows what stands before it
+            around.append((scope, {**around[-1][1]}))
         scope, written = around[-1]
-        own = scope.functions.get(number) if scope else None
-        if scope and own is not None and own not in variables:
+        own = scope.functions.get(number)
+        if own is not None and own not in variables:
             if scope.table not in written:
                 made.append(f"local {scope.table} = {{}}")
                 sources.append(source)
                 written[scope.table] = scope.table
             written[own] = f"{scope.table}.{own}"
             line = line.removeprefix("local ")
-        for start, end, name in _names(line):
+            names = _names(line)
+        for start, end, name in names:
             if name in written:
                 line = f"{line[:start]}{written[name]}{line[end:]}"
         made.append(line)
         sources.append(source)
+    made += lines[copied:]
+    sources += origins[copied:]
     return made, sources
 
 

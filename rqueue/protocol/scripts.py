@@ -58,6 +58,7 @@ class Scripts:
         self.loaded: dict[tuple[str, Kind], Script] = {}
         """What was asked for before."""
         self._policies: dict[str, PolicyHeader] = {}
+        self._policy_names: tuple[str, ...] | None = None
         self._texts: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
@@ -76,8 +77,10 @@ class Scripts:
 
     def policies(self) -> tuple[str, ...]:
         """Names of all policies, sorted."""
-        folder = self.root / "policies"
-        return self._names_in(folder) if folder.is_dir() else ()
+        if self._policy_names is None:
+            folder = self.root / "policies"
+            self._policy_names = self._names_in(folder) if folder.is_dir() else ()
+        return self._policy_names
 
     @staticmethod
     def _names_in(folder: Traversable) -> tuple[str, ...]:

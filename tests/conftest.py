@@ -74,10 +74,12 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    marked = metafunc.definition.get_closest_marker("each_server") is not None
+    marked = metafunc.definition.get_closest_marker("each_server")
     # A mark on a whole file also meets tests that need no server: those run once.
     if marked and chosen() is None and "server_name" in metafunc.fixturenames:
-        metafunc.parametrize("server_name", [OLDEST_NAME, "newest"])
+        long = [pytest.mark.long] if marked.kwargs.get("oldest_if_long") else []
+        oldest = pytest.param(OLDEST_NAME, marks=long)
+        metafunc.parametrize("server_name", [oldest, "newest"])
     spark_support.parametrize(metafunc)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any
 
 from rqueue.errors import DuplicateJob, ServerError
 from rqueue.inspector.history import read_history
@@ -26,6 +26,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import open_client
 from rqueue.transport.routed_connection import connection_for
 from tests.support import invariants
+from tests.support.marks import Marks
 from tests.support.redis_cluster import ClusterNode, SmallCluster
 from tests.support.snapshot import take_snapshot
 from tests.workers.pools import ROOT, eventually
@@ -38,14 +39,6 @@ AGAIN_S = 0.02
 
 PATIENT_S = 0.5
 """Seconds that a producer waits for an answer: by new jobs it is seen that pools go on."""
-
-
-class Mark(NamedTuple):
-    """A job began or ended."""
-
-    what: str
-    at: float
-    id: str
 
 
 class Producer(threading.Thread):
@@ -107,8 +100,8 @@ class Fleet:
         self.cluster = cluster
         self.queues = list(queues)
         self._url = url or cluster.cluster_url
-        self._marks = folder / "marks"
-        self._marks.touch()
+        self._marks = Marks(folder / "marks")
+        self._ends: dict[str, list[float]] = {queue: [] for queue in queues}
         self._folder = folder
         self._pools: list[subprocess.Popen[bytes]] = []
         self.producers: dict[str, Producer] = {}
@@ -136,7 +129,7 @@ class Fleet:
         environment = {
             **os.environ,
             "RQUEUE_URL": self._url,
-            "FLEET_MARKS": str(self._marks),
+            "FLEET_MARKS": str(self._marks.path),
             "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
         }
         with (self._folder / f"pool{len(self._pools)}.log").open("wb") as log:
@@ -166,24 +159,12 @@ class Fleet:
                 lambda queue=queue: f"{queue} does not go on\n{self.logs()}",  # type: ignore[misc]
             )
 
-    def marks(self) -> list[Mark]:
-        """What jobs marked so far."""
-        # the last one may be on its way
-        lines = [line.split(" ") for line in self._marks.read_text().split("\n")[:-1]]
-        return [Mark(what, float(at), id_) for what, at, id_ in lines]
-
     def ends(self, queue: str, since: float = 0.0) -> list[float]:
         """When jobs of a queue ended."""
-        head = f"{queue}-"
-        number = len(head) + 6
-        return sorted(
-            mark.at
-            for mark in self.marks()
-            if mark.what == "end"
-            and mark.at >= since
-            and mark.id.startswith(head)
-            and len(mark.id) == number
-        )
+        for what, at, id_ in self._marks.news():
+            if what == "end":
+                self._ends[id_.rpartition("-")[0]].append(float(at))
+        return sorted(at for at in self._ends[queue] if at >= since)
 
     def stall(self, queue: str, since: float, until: float) -> float:
         """The longest time, of that between two moments, in which no job of a queue ended."""
@@ -204,8 +185,8 @@ class Fleet:
 
     def _left(self, queue: str) -> int:
         with self.node(queue).client() as client:
-            snapshot = take_snapshot(client, QueueKeys(queue))
-        return sum(value[:1] != b"!" for value in snapshot.hash("jobs").values())
+            stored: Any = client.hvals(QueueKeys(queue).jobs)
+        return sum(value[:1] != b"!" for value in stored)
 
     def node(self, queue: str) -> ClusterNode:
         """Where a queue is."""
@@ -235,7 +216,7 @@ class Fleet:
 
     def twice(self, queue: str) -> set[str]:
         """Jobs that began more than once."""
-        begins = Counter(mark.id for mark in self.marks() if mark.what == "begin")
+        begins = Counter(id_ for what, _, id_ in self._marks.lines() if what == "begin")
         return {id_ for id_, times in begins.items() if times > 1 and id_.startswith(f"{queue}-")}
 
     def drained(self) -> None:

@@ -22,6 +22,7 @@ from rqueue.errors import ServerError, ShardsMoving
 from rqueue.inspector.history import read_history
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
+from tests.support.marks import Marks
 from tests.workers.pools import ROOT, eventually
 
 KEYS = 12
@@ -41,10 +42,10 @@ class Load:
 
     def _run(self) -> None:
         number = 0
-        while not self._ends.wait(0.01):
+        while not self._ends.wait(0.03):
             number += 1
             calls = [
-                Call("crash.step", [1.0], None, Options(group=key, id=f"{key}-{number:05}"))
+                Call("crash.step", [0.5], None, Options(group=key, id=f"{key}-{number:05}"))
                 for key in self.ids
             ]
             while True:
@@ -69,15 +70,15 @@ class Pools:
     """Pools of two workers, each of some queues of one server."""
 
     def __init__(self, folder: Path, chance: Random) -> None:
-        self.marks = folder / "marks"
-        self.marks.touch()
+        self.marks = Marks(folder / "marks")
+        self._ended: set[str] = set()
         self._folder = folder
         self._chance = chance
         self._pools: list[subprocess.Popen[bytes]] = []
 
     def start(self, url: str, *queues: str) -> None:
         """One more; it is ready then."""
-        environment = {**os.environ, "RQUEUE_URL": url, "CRASH_MARKS": str(self.marks)}
+        environment = {**os.environ, "RQUEUE_URL": url, "CRASH_MARKS": str(self.marks.path)}
         environment["PYTHONPATH"] = f"{ROOT}:{ROOT / 'workers'}"
         command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app", *queues]
         command += ["--processes", "2", "--lease", "2s", "--drain", "5s", "--max-crashes", "0"]
@@ -91,6 +92,11 @@ class Pools:
         pool = self._chance.choice(self._pools)
         if workers := psutil.Process(pool.pid).children():
             self._chance.choice(workers).send_signal(signal.SIGKILL)
+
+    def ended(self) -> set[str]:
+        """The jobs that have ended at least once, by what they mark."""
+        self._ended.update(id_ for what, _, id_ in self.marks.news() if what == "end")
+        return self._ended
 
     @property
     def logs(self) -> str:
@@ -149,9 +155,13 @@ def judge(queue: ShardedQueue, load: Load, pools: Pools) -> None:
     """Nothing is lost, everything ends once, and the jobs of each key in their order."""
     count = load.end()
     eventually(lambda: not queue.advance().moving, lambda: f"{queue.table()}\n{pools.logs}")
-    eventually(
-        lambda: sum(ended(queue).values()) >= count, lambda: f"{queue.counts()}\n{pools.logs}"
-    )
+
+    def said() -> str:
+        return f"{queue.counts()}\n{pools.logs}"
+
+    # the histories are read when they are about to be whole: each time all of them are
+    eventually(lambda: len(pools.ended()) >= count, said)
+    eventually(lambda: sum(ended(queue).values()) >= count, said)
     assert ended(queue) == Counter(id_ for ids in load.ids.values() for id_ in ids)
-    lines = [line.split() for line in pools.marks.read_text().splitlines()]
+    lines = pools.marks.lines()
     assert [out for ids in load.ids.values() for out in out_of_order(ids, lines)] == []

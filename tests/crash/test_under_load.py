@@ -28,6 +28,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.workflow import chord
 from tests.crash.app import step
 from tests.support import invariants
+from tests.support.marks import Marks
 from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot
 from tests.workers.pools import ROOT, eventually
@@ -45,8 +46,9 @@ class Field:
         self.url = url
         self.queue = Queue(queue, url)
         self.queues = [self.queue]
-        self.marks = folder / "marks"
-        self.marks.touch()
+        self._marks = Marks(folder / "marks")
+        self._lines: list[tuple[str, int, str]] = []
+        self._ended: set[str] = set()
         self._folder = folder
         self.pools: list[subprocess.Popen[bytes]] = []
         self.ids: list[str] = []
@@ -61,7 +63,7 @@ class Field:
         environment = {
             **os.environ,
             "RQUEUE_URL": url or self.url,
-            "CRASH_MARKS": str(self.marks),
+            "CRASH_MARKS": str(self._marks.path),
             "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
         }
         with log:
@@ -102,17 +104,22 @@ class Field:
 
     def lines(self) -> list[tuple[str, int, str]]:
         """The marks so far: begin or end, process, job."""
-        found = []
-        for line in self.marks.read_text().splitlines():
-            what, pid, id_ = line.split(" ", 2)
-            found.append((what, int(pid), id_))
-        return found
+        for what, pid, id_ in self._marks.news():
+            self._lines.append((what, int(pid), id_))
+            if what == "end":
+                self._ended.add(id_)
+        return self._lines
+
+    def ended(self) -> int:
+        """How many jobs have ended at least once."""
+        self.lines()
+        return len(self._ended)
 
     def after(self, share: float) -> None:
         """Wait until this share of the jobs has ended at least once."""
         wanted = share * len(self.ids)
         eventually(
-            lambda: len({id_ for what, _, id_ in self.lines() if what == "end"}) >= wanted,
+            lambda: self.ended() >= wanted,
             lambda: f"{self.queue.counts()}\n{self.logs()}",
         )
 

@@ -7,9 +7,8 @@ has changed nothing, and one that does not has kept every other job.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,40 +16,46 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from rqueue.protocol.lua_folder import find_lua
 from rqueue.protocol.scripts import SCRIPTS, Scripts
 from tests.damage.absurd_calls import changed, changes
 from tests.damage.damages import Damage, apply, damages
+from tests.damage.refusals import differences, digest
 from tests.damage.steps import MAKERS
 from tests.damage.world import KEYS, World, named, places
-from tests.property.sources import changed as plant
-from tests.support import invariants
+from tests.property.sources import shipped
 from tests.support.profiles import examples
 from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
-EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(30, 120)))
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(15, 120)))
 """For each script."""
 
 
 def wrong(world: World, call: Any, some: list[Damage], lua: Scripts = SCRIPTS) -> list[str]:
     """What a call does to a damaged queue that it must not do."""
-    world.restore()
-    before = take_snapshot(world.client, KEYS)
+    client = world.client
+    before = world.restore()
     apply(world, some)
-    damaged = take_snapshot(world.client, KEYS)
+    damaged = digest(client)
+    script = lua.script(call.script, world.kind.having(call.needs))
+    send = partial(run, client, script, call.keys, call.args_for(world.kind.policies))
     try:
-        script = lua.script(call.script, world.kind.having(call.needs))
-        run(world.client, script, call.keys, call.args_for(world.kind.policies))
+        send()
     except redis.ResponseError as error:
-        after = take_snapshot(world.client, KEYS)
-        return [f"{error}: {one}" for one in invariants.unchanged(damaged, after)]
+        if digest(client) == damaged:
+            return []
+
+        def damage() -> None:
+            world.restore()
+            apply(world, some)
+
+        return [f"{error}: {one}" for one in differences(client, damage, send)]
     taken = set()
     if "take" in call.args:  # the caller is to place it; a change may have put text in front
         first = call.args[0]
         taken = {first.decode() if isinstance(first, bytes) else str(first)}
-    return missing(before, take_snapshot(world.client, KEYS), some, taken)
+    return missing(before, take_snapshot(client, KEYS), some, taken)
 
 
 def missing(before: Snapshot, after: Snapshot, some: list[Damage], taken: set[str]) -> list[str]:
@@ -129,10 +134,8 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_is_planted_is_found(worlds: dict[str, World], what: str, tmp_path: Path) -> None:
+def test_what_is_planted_is_found(worlds: dict[str, World], what: str) -> None:
     name, file, right, fault = PLANTED[what]
-    shutil.copytree(Path(str(find_lua())), tmp_path / "lua")
-    plant(tmp_path, file, right, fault)
-    lua = Scripts(tmp_path / "lua")
+    lua = shipped().changed((file, right, fault))
     with pytest.raises(AssertionError):
         search(worlds, name, nothing_is_wrong, lua, 500, [Phase.generate])

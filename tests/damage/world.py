@@ -15,7 +15,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.transport.redis_client import execute
 from tests.support.schedules import schedule
-from tests.support.snapshot import id_in
+from tests.support.snapshot import Snapshot, id_in, take_snapshot
 
 KEYS = QueueKeys("q")
 BODY = b'["t",["x"]]'
@@ -38,6 +38,7 @@ class World:
         """The jobs, by their ids, as they are stored."""
         self.kept_at = 0
         self._dumps: list[Any] = []
+        self._kept: Snapshot | None = None
 
     def run(self, call: commands.ScriptCall[Any]) -> Any:
         return execute(self.client, call)
@@ -70,7 +71,7 @@ class World:
 
     def keep(self) -> World:
         """This is it."""
-        self.kept_at = self.now
+        self.kept_at, self._kept = self.now, None
         for key in self.client.scan_iter(match=KEYS.base + "*"):
             self._dumps += (key, self.client.dump(key))
         self.values = self.client.hgetall(KEYS.jobs)  # type: ignore[assignment]
@@ -78,9 +79,12 @@ class World:
         self.kind = Kind.parse(stamp.decode()) if stamp else PLAIN
         return self
 
-    def restore(self) -> None:
-        """As it was kept; lifetimes are left out."""
+    def restore(self) -> Snapshot:
+        """As it was kept, which is returned; lifetimes are left out."""
         self.client.execute_command("EVAL", _RESTORE, 0, *self._dumps)
+        if self._kept is None:
+            self._kept = take_snapshot(self.client, KEYS)
+        return self._kept
 
 
 def _past(world: World) -> None:

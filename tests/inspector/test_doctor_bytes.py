@@ -1,7 +1,6 @@
 """Damages of queues that count bytes, done by hand, are found, repaired, and nothing is lost."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import redis
@@ -12,14 +11,13 @@ from rqueue.inspector import Doctor
 from rqueue.inspector.doctor import size_checks
 from rqueue.protocol import commands, scripts
 from rqueue.protocol.commands import Put
-from rqueue.protocol.scripts import Scripts
 from tests.inspector.damaging import Damage
 from tests.inspector.healing import Make, heals, kinds
 from tests.property.test_recounting import some_at_a_time
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 JOBS = ["d1", "h1", "w1", "w2", "w3"]
 LIMITS: list[dict[str, int | bool]] = [
@@ -86,10 +84,9 @@ def test_a_damage_is_found_and_repaired(
 
 
 @pytest.fixture
-def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any queue has more jobs than one look, or one step, adds up."""
-    some_at_a_time(tmp_path)
-    monkeypatch.setattr(scripts, "SCRIPTS", Scripts(tmp_path / "lua"))
+    monkeypatch.setattr(scripts, "SCRIPTS", some_at_a_time())
     monkeypatch.setattr(size_checks, "SUM_MOST", 0)
     monkeypatch.setattr(size_checks, "PAGE", 1)
 

@@ -13,7 +13,7 @@ from tests.inspector.damaging import Damage
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 def member(position: int, id: str) -> str:

@@ -9,7 +9,7 @@ from rqueue.protocol import commands
 from tests.inspector.healing import Make, drain, fill, heals, kinds
 from tests.support.patience import PATIENCE
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 # -- consumers -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 DAMAGES: dict[str, tuple[Damage, set[str]]] = {

@@ -13,7 +13,7 @@ from rqueue.testing import move_time
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 @pytest.mark.parametrize("damage", ["none", "lost", "twice"])

@@ -10,7 +10,7 @@ from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.inspector.healing import Make, drain, fill, heals, kinds
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 # -- jobs ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 JOBS = ["h1", "s1", "a1", "b1", "-1"]
 

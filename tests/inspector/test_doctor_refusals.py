@@ -12,7 +12,7 @@ from rqueue.protocol import commands
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 @pytest.mark.parametrize("damage", ["none", "lost", "twice", "misfiled"])

@@ -13,7 +13,7 @@ from tests.inspector.damaging import Damage, drained, healed, member
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 
 A2, A3, A4 = member(4, 3, "a2"), member(4, 4, "a3"), member(4, 5, "a4")

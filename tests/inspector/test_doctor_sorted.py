@@ -14,7 +14,7 @@ from tests.inspector.damaging import Damage
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 KEYS = {id: sort_key_text(id[0]) for id in ("h1", "s1", "b1", "a1", "a2")}
 BEHIND = 6 * 10**14 - 1

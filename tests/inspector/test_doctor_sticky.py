@@ -13,7 +13,7 @@ from rqueue.protocol.policies.sticky import bucket_of
 from tests.support import invariants
 from tests.support.snapshot import take_snapshot
 
-pytestmark = pytest.mark.each_server
+pytestmark = pytest.mark.each_server(oldest_if_long=True)
 
 A, B = (str(bucket_of(name, 1024)) for name in "ab")
 Damage = Callable[[redis.Redis, str, str], object]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import Scripts
-from tests.property.sources import frozen
+from tests.property.sources import sound
 from tests.support.run_script import run
 
 NOTED = Path(__file__).with_suffix(".txt")
@@ -99,12 +98,8 @@ def _in_order(found: re.Match[str]) -> str:
 
 def main() -> None:
     """Write down what the sources send now."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        EmbeddedRedis() as server,
-        redis.Redis.from_url(server.url) as client,
-    ):
-        NOTED.write_text("\n".join(sent(client, frozen(Path(folder)))) + "\n", encoding="utf-8")
+    with EmbeddedRedis() as server, redis.Redis.from_url(server.url) as client:
+        NOTED.write_text("\n".join(sent(client, sound())) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rqueue.protocol.script_header import HOOKS
 from rqueue.protocol.scripts import SCRIPTS, script
 from tests.lua import plain_commands
 from tests.lua.test_contract import without_comments
-from tests.property.sources import frozen
+from tests.property.sources import sound
 from tests.support.run_script import run
 from tools import hook_table, kind_table, kinds
 
@@ -142,12 +142,10 @@ def test_the_table_in_the_readme_is_that_of_the_sources() -> None:
     assert hook_table.written(text) == text
 
 
-def test_a_plain_queue_sends_what_it_always_sent(
-    private_server: EmbeddedRedis, tmp_path: Path
-) -> None:
+def test_a_plain_queue_sends_what_it_always_sent(private_server: EmbeddedRedis) -> None:
     """Else, where it is meant: `python -m tests.lua.plain_commands`."""
     with redis.Redis.from_url(private_server.url) as client:
-        sent = plain_commands.sent(client, frozen(tmp_path))
+        sent = plain_commands.sent(client, sound())
     assert sent == plain_commands.NOTED.read_text(encoding="utf-8").splitlines()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +17,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from rqueue.protocol.policies import Kind
-from rqueue.protocol.scripts import Scripts
 from tests.property.machine import Machine
-from tests.property.sources import changed, frozen, sound
+from tests.property.sources import Piece, sound
 from tests.support.profiles import examples
 
 SEARCH = settings(
@@ -52,6 +50,11 @@ class Fault:
     steps: tuple[Step, ...] = ()
     found: tuple[Step, ...] = ()
 
+    @property
+    def piece(self) -> Piece:
+        """What is changed."""
+        return self.file, self.right, self.wrong
+
 
 def each(faults: Sequence[Fault]) -> pytest.MarkDecorator:
     """The test runs once with each of these as its `fault`."""
@@ -62,7 +65,6 @@ def each(faults: Sequence[Fault]) -> pytest.MarkDecorator:
 def is_found(
     fault: Fault,
     client: redis.Redis,
-    folder: Path,
     machine: type[Machine] = Machine,
     kinds: Sequence[Kind] = (),
 ) -> None:
@@ -73,9 +75,7 @@ def is_found(
     if steps:
         machine.lua = sound()
         play(machine(), steps)
-    frozen(folder)
-    changed(folder, fault.file, fault.right, fault.wrong)
-    machine.lua = Scripts(folder / "lua")
+    machine.lua = sound().changed(fault.piece)
     if steps:
         with pytest.raises((AssertionError, redis.ResponseError)):
             play(machine(), steps)

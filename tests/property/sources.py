@@ -1,48 +1,87 @@
 """The shipped Lua sources with something changed in them."""
 
-import os
-import shutil
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from __future__ import annotations
 
-from rqueue.protocol.lua_folder import find_lua
-from rqueue.protocol.scripts import Scripts
+from collections.abc import Sequence
+from functools import cache
+
+from rqueue.protocol.policies import Kind
+from rqueue.protocol.scripts import Script, Scripts
 
 START_MS = 1_700_000_000_000
 
-
-def changed(folder: Path, file: str, right: str, wrong: str) -> None:
-    """Replace a piece of a source; it must be there once."""
-    path = folder / "lua" / file
-    text = path.read_text(encoding="utf-8")
-    assert text.count(right) == 1, f"lua/{file} has changed: this piece is not there once: {right}"
-    path.unlink()  # it may be a link to the source itself
-    path.write_text(text.replace(right, wrong), encoding="utf-8")
+Piece = tuple[str, str, str]
+"""A source below `lua/`, a piece of it that must be there once, and what stands in its place."""
 
 
-def frozen(folder: Path) -> Scripts:
-    """The sources with a clock that stands still unless a test moves it.
+class Sources(Scripts):
+    """Scripts of the shipped sources, with pieces of them replaced. like: a script that is made of
+    none of these sources is the one of `like`, in which the others are as here: most of them are,
+    and to put one of a kind with policies together takes as long as hundreds of its calls."""
+
+    def __init__(self, pieces: Sequence[Piece] = (), like: Sources | None = None) -> None:
+        super().__init__()
+        self._pieces = pieces
+        self._changed = {file for file, _, _ in pieces}
+        self._like = like
+        self._reads: set[str] = set()
+        self._files: dict[tuple[str, Kind], set[str]] = {}
+        for file in self._changed:
+            self._read(file)
+
+    def changed(self, *pieces: Piece) -> Sources:
+        """These, with more replaced."""
+        return Sources(pieces, self)
+
+    def files(self, name: str, kind: Kind) -> set[str]:
+        """The sources that a script is made of."""
+        self.script(name, kind)
+        return self._files[name, kind]
+
+    def _load(self, name: str, kind: Kind) -> Script:
+        if self._like is not None:
+            files = self._like.files(name, kind)
+            if not files & self._changed:
+                self._files[name, kind] = files
+                return self._like.script(name, kind)
+        # what a policy says of itself was read before, perhaps
+        self._reads = {f"policies/{policy}.lua" for policy in kind.policies}
+        made = super()._load(name, kind)
+        self._files[name, kind] = self._reads
+        return made
+
+    def _read(self, path: str) -> str | None:
+        self._reads.add(path)
+        if path not in self._texts:
+            text = super()._read(path) if self._like is None else self._like._read(path)
+            for file, right, wrong in self._pieces:
+                if file == path:
+                    assert text is not None and text.count(right) == 1, (
+                        f"lua/{file} has changed: this piece is not there once: {right}"
+                    )
+                    text = text.replace(right, wrong)
+            self._texts[path] = text
+        return self._texts[path]
+
+
+@cache
+def shipped() -> Sources:
+    """As they are."""
+    return Sources()
+
+
+@cache
+def sound() -> Sources:
+    """With a clock that stands still unless a test moves it.
 
     A search at random must find the same again when it repeats its steps: with a clock that runs
     by itself, two times are now the same millisecond and now not.
     """
-    # links: what is not changed need not be copied
-    shutil.copytree(Path(str(find_lua())), folder / "lua", copy_function=os.symlink)
     running = "time[1] * 1000 + math.floor(time[2] / 1000) + (tonumber(offset) or 0)"
-    changed(folder, "include/queue/clock.lua", running, f"{START_MS} + (tonumber(offset) or 0)")
-    # Lifetimes are Redis's own business and go on: no search takes that long.
-    changed(folder, "include/result/records.lua", "return 2 * keep", "return 2 * keep + 600000")
-    return Scripts(folder / "lua")
-
-
-_KEPT: list[TemporaryDirectory[str]] = []
-"""Removed when the process ends."""
-
-
-@cache
-def sound() -> Scripts:
-    """Scripts as `frozen` makes them, for all that change nothing in them: a script is put together
-    once for each kind of queue."""
-    _KEPT.append(TemporaryDirectory(prefix="rqueue-lua-"))
-    return frozen(Path(_KEPT[0].name))
+    return Sources(
+        [
+            ("include/queue/clock.lua", running, f"{START_MS} + (tonumber(offset) or 0)"),
+            # Lifetimes are Redis's own business and go on: no search takes that long.
+            ("include/result/records.lua", "return 2 * keep", "return 2 * keep + 600000"),
+        ]
+    )

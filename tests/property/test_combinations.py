@@ -2,25 +2,23 @@
 
 import random
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import redis
 
 from rqueue.protocol import scripts
 from rqueue.protocol.policies import POLICIES, Kind
-from rqueue.protocol.scripts import Scripts
 from tests.property.arms import ARMS, kinds
 from tests.property.combining import Combined
-from tests.property.sources import changed, frozen
+from tests.property.sources import sound
 from tests.support.profiles import examples
 
 STEPS = 40
 SEEDS = examples(1, 4, thorough=20, brief=1)
 PAIRS = [*kinds(1), *kinds(2)]
 TRIPLES = kinds(3)
-_SOME = random.Random("three at once").sample(TRIPLES, examples(24, len(TRIPLES), brief=4))
-_TRIED = [*kinds(1), *kinds(2)[:: examples(6, 1)]]
+_SOME = random.Random("three at once").sample(TRIPLES, examples(12, len(TRIPLES), brief=4))
+_TRIED = [*kinds(1), *kinds(2)[:: examples(9, 1)]]
 COURSES = [(kind, seed) for kind in _TRIED for seed in range(SEEDS)]
 COURSES += [(kind, seed) for kind in _SOME for seed in range(examples(1, 1, thorough=4))]
 """All kinds under `make test-all`."""
@@ -108,13 +106,11 @@ def test_a_fault_where_two_policies_meet_is_found(
     client: redis.Redis,
     queue_name: str,
     what: str,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     its = MEETINGS[what]
-    frozen(tmp_path)
-    changed(tmp_path, its.file, its.right, "")
-    monkeypatch.setattr(scripts, "SCRIPTS", Scripts(tmp_path / "lua"))
+    lua = sound().changed((its.file, its.right, ""))
+    monkeypatch.setattr(scripts, "SCRIPTS", lua)
     for policy in its.policies:
         for seed in range(ALONE):
             course(client, queue_name, Kind.of([policy]), seed)

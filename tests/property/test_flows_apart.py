@@ -2,7 +2,6 @@
 faults that are planted in them are found."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 import redis
@@ -10,10 +9,10 @@ import redis
 from rqueue.protocol.scripts import SCRIPTS, Scripts
 from tests.property.flows_apart import Apart, play
 from tests.property.planted import Fault, each
-from tests.property.sources import changed, frozen
+from tests.property.sources import sound
 from tests.support.profiles import examples
 
-SEEDS = examples(6, 40)
+SEEDS = examples(3, 40)
 STEPS = 60
 
 
@@ -80,12 +79,8 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(
-    fault: Fault, client: redis.Redis, queue_name: str, tmp_path: Path
-) -> None:
-    frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
-    lua = Scripts(tmp_path / "lua")
+def test_a_fault_is_found(fault: Fault, client: redis.Redis, queue_name: str) -> None:
+    lua = sound().changed(fault.piece)
     searches = [partial(live, client, queue_name, lua, seed) for seed in range(40)]
     with pytest.raises((AssertionError, redis.ResponseError)) as found:
         for search in searches:

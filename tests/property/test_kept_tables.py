@@ -1,7 +1,6 @@
 """The table of shards is lost, or an earlier one put back, while shards come and go; what the
 shards keep of it is put back, and all holds as before. Faults, planted, are found."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +16,13 @@ from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import Fault, each
 from tests.property.sharding import KEYS, SHARDS, Course
-from tests.property.sources import changed, frozen
+from tests.property.sources import sound
+from tests.support.profiles import examples
 
 KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
-SEEDS, STEPS = 8, 250
+SEEDS, STEPS = examples(3, 8), 250
+TO_FIND = 8
+"""Courses of each kind in which each planted fault is found."""
 
 
 class LosingCourse(Course):
@@ -62,21 +64,21 @@ class LosingCourse(Course):
         self.losses += 1
 
 
-def search(client: redis.Redis, lua: Scripts) -> None:
+def search(client: redis.Redis, lua: Scripts, seeds: int) -> None:
     """Courses of both kinds."""
     losses = 0
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         for kind in KINDS:
             course = LosingCourse(client, lua, seed, kind)
             for _ in range(STEPS):
                 course.step()
             course.end()
             losses += course.losses
-    assert losses > SEEDS
+    assert losses > seeds
 
 
-def test_a_lost_table_is_put_back(client: redis.Redis, tmp_path: Path) -> None:
-    search(client, frozen(tmp_path))
+def test_a_lost_table_is_put_back(client: redis.Redis) -> None:
+    search(client, sound(), SEEDS)
 
 
 FAULTS = [
@@ -90,11 +92,9 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
     with pytest.raises((AssertionError, RQueueError)):
-        search(client, Scripts(tmp_path / "lua"))
+        search(client, sound().changed(fault.piece), TO_FIND)
 
 
 def drained(course: Course, number: int) -> ShardTable:
@@ -107,9 +107,9 @@ def drained(course: Course, number: int) -> ShardTable:
     return course.now_table()
 
 
-def test_who_has_read_what_was_lost_is_refused(client: redis.Redis, tmp_path: Path) -> None:
+def test_who_has_read_what_was_lost_is_refused(client: redis.Redis) -> None:
     """Of a version that no shard knows yet a client may know: what is put back is another one."""
-    course = LosingCourse(client, frozen(tmp_path), 0, KINDS[0])
+    course = LosingCourse(client, sound(), 0, KINDS[0])
     read = drained(course, 1)
     course.lose()
     table = course.now_table()
@@ -120,9 +120,9 @@ def test_who_has_read_what_was_lost_is_refused(client: redis.Redis, tmp_path: Pa
             course.run(of_version(call, read.version))
 
 
-def test_a_move_goes_on_where_it_was(client: redis.Redis, tmp_path: Path) -> None:
+def test_a_move_goes_on_where_it_was(client: redis.Redis) -> None:
     """What waits goes on to wait; what has moved does not begin anew."""
-    course = LosingCourse(client, frozen(tmp_path), 0, KINDS[0])
+    course = LosingCourse(client, sound(), 0, KINDS[0])
     call = commands.enqueue(course.at(1), [commands.Put("a", b"[]")])
     course.run(of_version(call, course.table.version))
     drained(course, 1)
@@ -144,8 +144,8 @@ def test_a_move_goes_on_where_it_was(client: redis.Redis, tmp_path: Path) -> Non
         assert not client.hmget(course.at(number).meta, "fences", "paused")[0]
 
 
-def test_tables_that_contradict_are_for_people(client: redis.Redis, tmp_path: Path) -> None:
-    course = LosingCourse(client, frozen(tmp_path), 0, KINDS[0])
+def test_tables_that_contradict_are_for_people(client: redis.Redis) -> None:
+    course = LosingCourse(client, sound(), 0, KINDS[0])
     client.delete(KEYS.shards)
     client.hset(f"{course.at(1).base}kept_shards", "0", "open 9 ")
     assert not put_back(course.places, KEYS)

@@ -3,7 +3,6 @@ hold is recounted after each step; and faults of that, planted, are found."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,13 +17,15 @@ from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from rqueue.protocol.settling import retried
 from tests.property.course import Course
-from tests.property.sources import START_MS, changed, frozen, sound
+from tests.property.sources import START_MS, sound
 from tests.support import invariants
 from tests.support.profiles import examples
 
 KIND = Kind.of(["limits"])
 KEYS = QueueKeys("limits", "property")
-SEEDS, STEPS = examples(5, 40), examples(60, 80)
+SEEDS, STEPS = examples(3, 40), examples(60, 80)
+TO_FIND = 5
+"""Courses in which each planted fault is found."""
 PACE = JobLimit("pace", 2, "", 1000, 2)
 """A rate that is never set anew: the search has a bucket of its own for it."""
 LIMITS = (
@@ -109,10 +110,9 @@ class LimitCourse(Course):
         return super().drained()
 
 
-def test_permits_are_those_of_the_jobs_that_have_them(client: redis.Redis, tmp_path: Path) -> None:
-    lua = frozen(tmp_path)
+def test_permits_are_those_of_the_jobs_that_have_them(client: redis.Redis) -> None:
     for seed in range(SEEDS):
-        assert LimitCourse(client, lua, seed).play() == [], seed
+        assert LimitCourse(client, sound(), seed).play() == [], seed
 
 
 FAULTS = {
@@ -162,10 +162,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda name: name.replace(" ", "_"))
-def test_what_is_planted_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
-    lua = frozen(tmp_path)
-    changed(tmp_path, *FAULTS[fault])
-    assert any(LimitCourse(client, lua, seed).play() for seed in range(SEEDS))
+def test_what_is_planted_is_found(fault: str, client: redis.Redis) -> None:
+    lua = sound().changed(FAULTS[fault])
+    assert any(LimitCourse(client, lua, seed).play() for seed in range(TO_FIND))
 
 
 def played(client: redis.Redis, lua: Scripts) -> list[str]:
@@ -248,7 +247,5 @@ def test_known_steps_with_a_rate(client: redis.Redis) -> None:
 
 
 @pytest.mark.parametrize("fault", RATE_FAULTS, ids=lambda name: name.replace(" ", "_"))
-def test_what_is_planted_in_rates_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
-    lua = frozen(tmp_path)
-    changed(tmp_path, *RATE_FAULTS[fault])
-    assert played(client, lua)
+def test_what_is_planted_in_rates_is_found(fault: str, client: redis.Redis) -> None:
+    assert played(client, sound().changed(RATE_FAULTS[fault]))

@@ -28,12 +28,12 @@ def search(usual: int, full: int) -> settings:
 
 
 SEARCHES: dict[type[Machine], settings] = {
-    Machine: search(40, 200),
-    TimedMachine: search(40, 200),
-    SelectingMachine: search(40, 200),
+    Machine: search(20, 200),
+    TimedMachine: search(20, 200),
+    SelectingMachine: search(20, 200),
     # every planted fault of these is found in few
-    BoundedMachine: search(25, 60),
-    UniqueMachine: search(25, 60),
+    BoundedMachine: search(12, 60),
+    UniqueMachine: search(12, 60),
 }
 
 

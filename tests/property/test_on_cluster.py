@@ -3,7 +3,6 @@ slot, or one that it did not say it would."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -47,13 +46,11 @@ def test_a_queue_on_a_node_does_what_the_model_says(
         run_state_machine_as_test(type("Machine", (OnANode, kind), parts), settings=search)
 
 
-def test_it_is_found_that_a_script_reads_a_key_of_another_slot(
-    redis_cluster: SmallCluster, tmp_path: Path
-) -> None:
+def test_it_is_found_that_a_script_reads_a_key_of_another_slot(redis_cluster: SmallCluster) -> None:
     node, other, _ = redis_cluster.masters()
     key = QueueKeys(redis_cluster.queue_on(other)).meta
     right = "redis.call('HSET', meta, 'paused', '1')"
     fault = Fault("", "pause.lua", right, f"redis.call('EXISTS', '{key}') {right}")
     with node.client() as client:
         machine = type("OnIt", (OnANode,), {"slots": slots_of(redis_cluster, node)})
-        is_found(fault, client, tmp_path, machine)
+        is_found(fault, client, machine)

@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in alerts are found."""
 
-from pathlib import Path
-
 import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -75,5 +73,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, AlertingMachine)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, AlertingMachine)

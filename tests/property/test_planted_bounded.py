@@ -1,8 +1,6 @@
 """Tests of the test: faults planted in the policy of bounded queues, and where it is asked, are
 found."""
 
-from pathlib import Path
-
 import redis
 
 from tests.property.bounded import BoundedMachine
@@ -152,5 +150,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, BoundedMachine)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, BoundedMachine)

@@ -1,7 +1,5 @@
 """Tests of the test: faults planted where queues count bytes, and in what asks them, are found."""
 
-from pathlib import Path
-
 import redis
 
 from rqueue.protocol.policies import Kind
@@ -186,12 +184,10 @@ RINGS = [
 
 
 @each(BOUNDED)
-def test_a_fault_in_a_bounded_queue_is_found(
-    fault: Fault, client: redis.Redis, tmp_path: Path
-) -> None:
-    is_found(fault, client, tmp_path, BoundedMachine)
+def test_a_fault_in_a_bounded_queue_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, BoundedMachine)
 
 
 @each(RINGS)
-def test_a_fault_in_a_ring_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, kinds=[Kind.of(["ring_bytes"])])
+def test_a_fault_in_a_ring_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, kinds=[Kind.of(["ring_bytes"])])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from rqueue.protocol.commands.outgoing import outgoing_done, outgoing_take
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.scripts import Scripts
-from tests.property.sources import changed, frozen
+from tests.property.sources import sound
 from tests.support.run_script import run
 
 KEYS = QueueKeys("ends", "property")
@@ -274,13 +273,11 @@ def _is_right(client: redis.Redis, lua: Scripts, course: Course) -> bool:
 
 
 @pytest.mark.parametrize("course", [by_itself, deleted, elsewhere], ids=lambda one: one.__name__)
-def test_queues_end_as_they_should(course: Course, client: redis.Redis, tmp_path: Path) -> None:
-    assert _is_right(client, frozen(tmp_path), course)
+def test_queues_end_as_they_should(course: Course, client: redis.Redis) -> None:
+    assert _is_right(client, sound(), course)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda name: name.replace(" ", "_"))
-def test_what_is_planted_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
-    course, *fault_ = FAULTS[fault]
-    lua = frozen(tmp_path)
-    changed(tmp_path, *fault_)
-    assert not _is_right(client, lua, course)
+def test_what_is_planted_is_found(fault: str, client: redis.Redis) -> None:
+    course, *piece = FAULTS[fault]
+    assert not _is_right(client, sound().changed(tuple(piece)), course)

@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in the policy of jobs that keep their place are found."""
 
-from pathlib import Path
-
 import redis
 
 from rqueue.protocol.policies import Kind
@@ -83,10 +81,10 @@ OF_GROUPS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, kinds=[Kind.of(["hold"])])
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, kinds=[Kind.of(["hold"])])
 
 
 @each(OF_GROUPS)
-def test_a_fault_of_groups_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, kinds=[Kind.of(["hold", "groups"])])
+def test_a_fault_of_groups_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, kinds=[Kind.of(["hold", "groups"])])

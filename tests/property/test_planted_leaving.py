@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in the ways that jobs leave by hand are found."""
 
-from pathlib import Path
-
 import redis
 
 from rqueue.protocol.policies import Kind
@@ -98,10 +96,10 @@ OF_GROUPS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client)
 
 
 @each(OF_GROUPS)
-def test_a_fault_with_groups_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, kinds=[Kind.of(["groups"])])
+def test_a_fault_with_groups_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, kinds=[Kind.of(["groups"])])

@@ -1,7 +1,6 @@
 """A search for consumers that get what they refused, and tests of that test: planted faults."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import redis
@@ -11,7 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import SEARCH, Fault, Step, each
 from tests.property.refusing import RefusingMachine
-from tests.property.sources import changed, frozen, sound
+from tests.property.sources import sound
 from tests.property.test_machine import search as searching
 
 POLICY = "policies/refusals.lua"
@@ -78,7 +77,7 @@ def search(client: redis.Redis, lua: Scripts, how: settings) -> None:
 
 @pytest.mark.timeout(3600)
 def test_no_consumer_gets_what_it_refused(client: redis.Redis) -> None:
-    search(client, sound(), searching(40, 40))
+    search(client, sound(), searching(15, 40))
 
 
 def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:
@@ -92,12 +91,11 @@ def play(client: redis.Redis, lua: Scripts, steps: Sequence[Step]) -> None:
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
     play(client, sound(), fault.steps)
-    frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
+    lua = sound().changed(fault.piece)
     with pytest.raises(AssertionError):
         if fault.steps:
-            play(client, Scripts(tmp_path / "lua"), fault.steps)
+            play(client, lua, fault.steps)
         else:
-            search(client, Scripts(tmp_path / "lua"), SEARCH)
+            search(client, lua, SEARCH)

@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in the policy of rings, and where it is asked, are found."""
 
-from pathlib import Path
-
 import redis
 
 from rqueue.protocol.policies import Kind
@@ -112,5 +110,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, kinds=[Kind.of(["ring"])])
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, kinds=[Kind.of(["ring"])])

@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in the policy of selectors are found."""
 
-from pathlib import Path
-
 import redis
 
 from tests.property.planted import OBEY, Fault, Step, begin, each, is_found, pass_time
@@ -68,5 +66,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, SelectingMachine, [SELECTING])
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, SelectingMachine, [SELECTING])

@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in the policy of sorted queues are found."""
 
-from pathlib import Path
-
 import redis
 
 from rqueue.protocol.policies import Kind
@@ -140,15 +138,15 @@ RING = Fault(
 )
 
 
-def test_a_fault_of_rings_is_found(client: redis.Redis, tmp_path: Path) -> None:
-    is_found(RING, client, tmp_path, kinds=[Kind.of(["ring", "sorted"])])
+def test_a_fault_of_rings_is_found(client: redis.Redis) -> None:
+    is_found(RING, client, kinds=[Kind.of(["ring", "sorted"])])
 
 
-def test_a_fault_of_classes_is_found(client: redis.Redis, tmp_path: Path) -> None:
+def test_a_fault_of_classes_is_found(client: redis.Redis) -> None:
     kinds = [Kind.of(["selectors", "sorted"])]
-    is_found(LABELLED, client, tmp_path, SelectingMachine, kinds)
+    is_found(LABELLED, client, SelectingMachine, kinds)
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, kinds=[Kind.of(["sorted"])])
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, kinds=[Kind.of(["sorted"])])

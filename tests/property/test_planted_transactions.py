@@ -1,6 +1,5 @@
 """Tests of the test: faults planted in transactions are found."""
 
-from pathlib import Path
 from typing import Any
 
 import redis
@@ -41,5 +40,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client)

@@ -1,7 +1,5 @@
 """Tests of the test: each of these faults in what becomes of expired jobs is found."""
 
-from pathlib import Path
-
 import redis
 
 from rqueue.protocol.policies import Kind
@@ -290,5 +288,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, TimedMachine)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, TimedMachine)

@@ -1,8 +1,6 @@
 """Tests of the test: faults planted in the policy of unique jobs, and where it is asked, are
 found."""
 
-from pathlib import Path
-
 import redis
 
 from tests.property.planted import (
@@ -304,5 +302,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path, UniqueMachine)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client, UniqueMachine)

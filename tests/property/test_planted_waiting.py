@@ -1,7 +1,5 @@
 """Tests of the test: faults planted in who waits, where jobs wait and what is pulled are found."""
 
-from pathlib import Path
-
 import redis
 
 from tests.property.planted import (
@@ -149,5 +147,5 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    is_found(fault, client, tmp_path)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
+    is_found(fault, client)

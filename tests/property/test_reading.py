@@ -2,7 +2,6 @@
 found."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue_workers.worker.settle_calls import CHUNK
 from tests.property.reading import LoneReading, Reading, WorkerReading
-from tests.property.sources import changed, frozen, sound
+from tests.property.sources import sound
 from tests.support.profiles import examples
 
 SEARCH = settings(
@@ -39,18 +38,19 @@ def machine(kind: type[Reading], client: redis.Redis, lua: Any) -> Any:
 
 @BOTH
 def test_what_comes_is_begun_in_order(kind: type[Reading], client: redis.Redis) -> None:
-    how = settings(SEARCH, max_examples=examples(100, SEARCH.max_examples))
+    how = settings(SEARCH, max_examples=examples(40, SEARCH.max_examples))
     run_state_machine_as_test(machine(kind, client, sound()), settings=how)
 
 
 @BOTH
 def test_a_reply_that_does_not_say_behind_what_it_comes_is_found(
-    kind: type[Reading], client: redis.Redis, tmp_path: Path
+    kind: type[Reading], client: redis.Redis
 ) -> None:
-    lua = frozen(tmp_path)
     right = "if held > 0 then behind = redis.call('LINDEX', held_key, '-1') end"
-    changed(tmp_path, "include/pull/pull.lua", right, "")
-    changed(tmp_path, "pull.lua", "redis.call('LINDEX', held, -1) or ''", "''")
+    lua = sound().changed(
+        ("include/pull/pull.lua", right, ""),
+        ("pull.lua", "redis.call('LINDEX', held, -1) or ''", "''"),
+    )
     with pytest.raises(AssertionError, match=WRONG):
         run_state_machine_as_test(machine(kind, client, lua), settings=PLANTED)
 

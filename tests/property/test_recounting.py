@@ -1,8 +1,7 @@
 """The bytes that wait in a queue are counted again in many steps, and the queue goes on between any
 two of them: at random; and faults of that, planted, are found."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from random import Random
 
 import pytest
@@ -10,15 +9,14 @@ import redis
 
 from rqueue.protocol import commands, scripts
 from rqueue.protocol.policies import Kind
-from rqueue.protocol.scripts import Scripts
 from tests.property.arms import ARMS
 from tests.property.combining import Combined
-from tests.property.sources import changed, frozen
+from tests.property.sources import Sources, sound
 from tests.support.profiles import examples
 
 NOTE, OVER, RECOUNT = (f"include/size/{name}.lua" for name in ("note", "over", "recount"))
 KINDS = [Kind.of(["max_bytes"]), Kind.of(["max_bytes", "ttl", "unique"]), Kind.of(["ring_bytes"])]
-SEEDS, STEPS = examples(3, 20), 100
+SEEDS, STEPS = examples(2, 20), 100
 
 
 def _replaced(random: Random, _number: int) -> dict[str, str]:
@@ -49,10 +47,10 @@ class Recounted(Combined):
         return more > 0
 
 
-def some_at_a_time(folder: Path) -> None:
+@cache
+def some_at_a_time() -> Sources:
     """A step looks at one or two sizes, in any queue."""
-    frozen(folder)
-    changed(folder, RECOUNT, "RECOUNT_SOME = 100000, '500'", "RECOUNT_SOME = 0, '1'")
+    return sound().changed((RECOUNT, "RECOUNT_SOME = 100000, '500'", "RECOUNT_SOME = 0, '1'"))
 
 
 def course(client: redis.Redis, name: str, kind: Kind, seed: int) -> int:
@@ -78,41 +76,38 @@ def test_the_sum_is_right_at_any_time(
     client: redis.Redis,
     queue_name: str,
     kind: Kind,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    some_at_a_time(tmp_path)
-    monkeypatch.setattr(scripts, "SCRIPTS", Scripts(tmp_path / "lua"))
+    monkeypatch.setattr(scripts, "SCRIPTS", some_at_a_time())
     rounds = sum(course(client, queue_name, kind, seed) for seed in range(SEEDS))
     assert rounds > SEEDS, "the search has to meet the end of a count too"
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A piece of a source, and what is planted in its place."""
-
-    file: str
-    right: str
-    wrong: str
-
-
 FAULTS = {
-    "what comes meanwhile looks as if it had not been counted": Fault(
-        NOTE, "anew and '0%d' or '%d'", "'%d'"
+    "what comes meanwhile looks as if it had not been counted": (
+        NOTE,
+        "anew and '0%d' or '%d'",
+        "'%d'",
     ),
-    "what comes meanwhile is not counted": Fault(NOTE, "if anew and again ~= 0", "if false"),
-    "what gets another size counts twice": Fault(
-        NOTE, "again + size - (size_again(known) and before or 0)", "again + size"
+    "what comes meanwhile is not counted": (NOTE, "if anew and again ~= 0", "if false"),
+    "what gets another size counts twice": (
+        NOTE,
+        "again + size - (size_again(known) and before or 0)",
+        "again + size",
     ),
-    "what goes meanwhile stays counted": Fault(OVER, "if again > 0 and", "if false and"),
-    "what goes before it was counted is taken off": Fault(
-        OVER, "if size_again(known) then again", "if known then again"
+    "what goes meanwhile stays counted": (OVER, "if again > 0 and", "if false and"),
+    "what goes before it was counted is taken off": (
+        OVER,
+        "if size_again(known) then again",
+        "if known then again",
     ),
-    "what was counted is counted again": Fault(RECOUNT, "size_again(size) ~= counts", "counts"),
-    "what was counted is never cleared": Fault(
-        RECOUNT, "(counts and 'count ' or 'clear ') .. page[1]", "'count ' .. page[1]"
+    "what was counted is counted again": (RECOUNT, "size_again(size) ~= counts", "counts"),
+    "what was counted is never cleared": (
+        RECOUNT,
+        "(counts and 'count ' or 'clear ') .. page[1]",
+        "'count ' .. page[1]",
     ),
-    "it begins anew in each step": Fault(RECOUNT, "cursor or '0'", "'0'"),
+    "it begins anew in each step": (RECOUNT, "cursor or '0'", "'0'"),
 }
 
 
@@ -121,12 +116,9 @@ def test_a_fault_is_found(
     what: str,
     client: redis.Redis,
     queue_name: str,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    some_at_a_time(tmp_path)
-    changed(tmp_path, FAULTS[what].file, FAULTS[what].right, FAULTS[what].wrong)
-    monkeypatch.setattr(scripts, "SCRIPTS", Scripts(tmp_path / "lua"))
+    monkeypatch.setattr(scripts, "SCRIPTS", some_at_a_time().changed(FAULTS[what]))
     with pytest.raises(AssertionError):
         for kind in KINDS:
             for seed in range(6):

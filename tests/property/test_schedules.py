@@ -8,7 +8,6 @@ Redis goes on to the next one.
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scheduling import refill
 from rqueue.protocol.scripts import Scripts
-from tests.property.sources import START_MS, changed, frozen
+from tests.property.sources import START_MS, sound
 from tests.support import invariants
 from tests.support.run_script import run
 from tests.support.schedules import records, schedule
@@ -297,9 +296,9 @@ def walk(client: redis.Redis, lua: Scripts, seed: int, steps: int = STEPS) -> No
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_ticks_at_random(seed: int, client: redis.Redis, tmp_path: Path) -> None:
+def test_ticks_at_random(seed: int, client: redis.Redis) -> None:
     """A-41, A-42, A-43."""
-    walk(client, frozen(tmp_path), seed)
+    walk(client, sound(), seed)
 
 
 FIRE, RECORD, DUE = "policies/schedules/fire.lua", "include/tick/record.lua", "include/tick/due.lua"
@@ -336,11 +335,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0].replace(" ", "_"))
-def test_planted(
-    fault: tuple[str, int, str, str, str], client: redis.Redis, tmp_path: Path
-) -> None:
+def test_planted(fault: tuple[str, int, str, str, str], client: redis.Redis) -> None:
     _, seed, file, right, wrong = fault
-    frozen(tmp_path)
-    changed(tmp_path, file, right, wrong)
     with pytest.raises((AssertionError, redis.ResponseError)):
-        walk(client, Scripts(tmp_path / "lua"), seed)
+        walk(client, sound().changed((file, right, wrong)), seed)

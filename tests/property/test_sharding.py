@@ -1,8 +1,6 @@
 """Shards come and go at random, beside a model of the order of each key; and faults, planted, are
 found."""
 
-from pathlib import Path
-
 import pytest
 import redis
 
@@ -15,10 +13,13 @@ from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import Fault, each
 from tests.property.sharding import KEYS, Course
-from tests.property.sources import changed, frozen
+from tests.property.sources import sound
+from tests.support.profiles import examples
 
 KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
-SEEDS, STEPS = 6, 250
+SEEDS, STEPS = examples(2, 6), 250
+TO_FIND = 6
+"""Courses of each kind in which each planted fault is found."""
 FIRST = {
     "what is held is not waited for": 12,
     "a group that waits to be tried again is not waited for": 12,
@@ -27,9 +28,9 @@ FIRST = {
 """Where the search for a rare fault begins: courses that show it."""
 
 
-def search(client: redis.Redis, lua: Scripts, first: int = 0) -> None:
+def search(client: redis.Redis, lua: Scripts, seeds: range) -> None:
     """Courses of both kinds."""
-    for seed in range(first, first + SEEDS):
+    for seed in seeds:
         for kind in KINDS:
             course = Course(client, lua, seed, kind)
             for _ in range(STEPS):
@@ -37,8 +38,8 @@ def search(client: redis.Redis, lua: Scripts, first: int = 0) -> None:
             course.end()
 
 
-def test_the_order_of_each_key_holds(client: redis.Redis, tmp_path: Path) -> None:
-    search(client, frozen(tmp_path))
+def test_the_order_of_each_key_holds(client: redis.Redis) -> None:
+    search(client, sound(), range(SEEDS))
 
 
 FAULTS = [
@@ -106,11 +107,10 @@ FAULTS = [
 
 
 @each(FAULTS)
-def test_a_fault_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
+def test_a_fault_is_found(fault: Fault, client: redis.Redis) -> None:
     with pytest.raises((AssertionError, RQueueError)):
-        search(client, Scripts(tmp_path / "lua"), FIRST.get(fault.name, 0))
+        first = FIRST.get(fault.name, 0)
+        search(client, sound().changed(fault.piece), range(first, first + TO_FIND))
 
 
 def ids_over_a_move(client: redis.Redis, lua: Scripts) -> None:
@@ -145,8 +145,8 @@ def ids_over_a_move(client: redis.Redis, lua: Scripts) -> None:
     assert not table.past
 
 
-def test_an_id_is_known_where_its_key_was(client: redis.Redis, tmp_path: Path) -> None:
-    ids_over_a_move(client, frozen(tmp_path))
+def test_an_id_is_known_where_its_key_was(client: redis.Redis) -> None:
+    ids_over_a_move(client, sound())
 
 
 FORGETFUL = [
@@ -184,8 +184,6 @@ FORGETFUL = [
 
 
 @each(FORGETFUL)
-def test_what_is_forgotten_is_found(fault: Fault, client: redis.Redis, tmp_path: Path) -> None:
-    frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
+def test_what_is_forgotten_is_found(fault: Fault, client: redis.Redis) -> None:
     with pytest.raises((AssertionError, RQueueError)):
-        ids_over_a_move(client, Scripts(tmp_path / "lua"))
+        ids_over_a_move(client, sound().changed(fault.piece))

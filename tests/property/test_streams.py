@@ -3,7 +3,6 @@ planted in them are found."""
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 import redis
@@ -15,11 +14,11 @@ from rqueue.protocol.commands import Put
 from rqueue.protocol.scripts import Scripts
 from tests.property.flows import CALL
 from tests.property.planted import Fault, each
-from tests.property.sources import changed, frozen, sound
+from tests.property.sources import sound
 from tests.property.streams import StreamPlayer, play
 from tests.support.profiles import examples
 
-SEEDS = examples(6, 40)
+SEEDS = examples(3, 40)
 """Searches; each has other streams."""
 
 STEPS = 80
@@ -128,16 +127,12 @@ def live(
 
 
 @each(FAULTS)
-def test_a_fault_is_found(
-    fault: Fault, client: redis.Redis, queue_name: str, tmp_path: Path
-) -> None:
+def test_a_fault_is_found(fault: Fault, client: redis.Redis, queue_name: str) -> None:
     played = PLAYED.get(fault.name)
     if played is not None:
         live(client, queue_name, sound(), played)
     searches = [partial(play, seed=seed, steps=STEPS) for seed in range(40)]
-    frozen(tmp_path)
-    changed(tmp_path, fault.file, fault.right, fault.wrong)
-    lua = Scripts(tmp_path / "lua")
+    lua = sound().changed(fault.piece)
     with pytest.raises((AssertionError, redis.ResponseError)) as found:
         for acts in searches if played is None else [played]:
             live(client, queue_name, lua, acts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,14 +15,17 @@ from rqueue.protocol.commands import Put, ScriptCall, Window
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
-from tests.property.sources import changed, frozen
+from tests.property.sources import sound
 from tests.support import invariants
+from tests.support.profiles import examples
 from tests.support.run_script import run
 from tests.support.snapshot import take_snapshot
 
 KIND = Kind.of(["exclusive"])
 KEYS = QueueKeys("succession", "property")
-SEEDS, STEPS = 6, 60
+SEEDS, STEPS = examples(3, 6), 60
+TO_FIND = 6
+"""Courses in which each planted fault is found."""
 LEASE_MS = 30_000
 
 
@@ -150,11 +152,10 @@ class Course:
         return []
 
 
-def test_who_is_live_is_who_the_model_says(client: redis.Redis, tmp_path: Path) -> None:
+def test_who_is_live_is_who_the_model_says(client: redis.Redis) -> None:
     """Q-68."""
-    lua = frozen(tmp_path)
     for seed in range(SEEDS):
-        assert Course(client, lua, seed).play() == [], seed
+        assert Course(client, sound(), seed).play() == [], seed
 
 
 FAULTS = {
@@ -197,7 +198,6 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda name: name.replace(" ", "_"))
-def test_what_is_planted_is_found(fault: str, client: redis.Redis, tmp_path: Path) -> None:
-    lua = frozen(tmp_path)
-    changed(tmp_path, *FAULTS[fault])
-    assert any(Course(client, lua, seed).play() for seed in range(SEEDS))
+def test_what_is_planted_is_found(fault: str, client: redis.Redis) -> None:
+    lua = sound().changed(FAULTS[fault])
+    assert any(Course(client, lua, seed).play() for seed in range(TO_FIND))

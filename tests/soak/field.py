@@ -12,7 +12,7 @@ from pathlib import Path
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.binaries import ServerBinary
 from rqueue.inspector import Inspector
-from tests.soak.programs import Keeper, Program, Run, python
+from tests.soak.programs import Keeper, Program, Run
 from tests.soak.servers import Server
 from tests.soak.tasks import LATE
 
@@ -109,7 +109,7 @@ class Field:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for program in self.keeper.programs:
-            program.reap()
+            program.end()
         self.server.stop()
 
     def _pool(
@@ -134,15 +134,15 @@ class Field:
                 lease=self.lease,
             )
         )
-        command = python("rqueue_workers", "--pool-file", str(path))
-        return Program("pool", name, command, self.run, environment)
+        arguments = ["--pool-file", str(path)]
+        return Program("pool", name, "rqueue_workers", arguments, self.run, environment)
 
     def _consumer(self, way: str, queue: str) -> Program:
         url = self.server.url("consumers")
-        command = python("tests.soak.consumer", way, queue, f"{self.lease:g}s", url)
-        return Program("consumer", f"consumer-{way}", command, self.run)
+        arguments = [way, queue, f"{self.lease:g}s", url]
+        return Program("consumer", f"consumer-{way}", "tests.soak.consumer", arguments, self.run)
 
     def _producer(self, way: str, queue: str, rate: float) -> Program:
         url = self.server.url("producers")
-        command = python("tests.soak.producer", way, queue, f"{rate:g}", str(self.seed), url)
-        return Program("producer", f"{way}-{queue}", command, self.run)
+        arguments = [way, queue, f"{rate:g}", str(self.seed), url]
+        return Program("producer", f"{way}-{queue}", "tests.soak.producer", arguments, self.run)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from tests.soak.records import FOLDER, Recorder
+from tests.support.forked_program import ForkedProgram
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "SOAK_RUN"
@@ -30,22 +31,25 @@ PAUSE_S = 0.2
 
 
 class Program:
-    """One program, whatever process it is just now."""
+    """One program, whatever process it is just now: a pool as an operator starts it, all others
+    with rqueue loaded, since it is what they do that counts."""
 
     def __init__(
         self,
         kind: Kind,
         name: str,
-        command: Sequence[str],
+        module: str,
+        arguments: Sequence[str],
         run: Run,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
-        self._command = list(command)
+        self._module = module
+        self._arguments = list(arguments)
         self._run = run
         self._environment = dict(environment or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProgram | None = None
         self._again_at = 0.0
         self._lives = 0
         self.wanted = True
@@ -72,15 +76,20 @@ class Program:
             **self._environment,
         }
         with self.log.open("ab") as out:
-            self._process = subprocess.Popen(
-                self._command,
-                cwd=ROOT,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+            if self.kind == "pool":
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", self._module, *self._arguments],
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    start_new_session=True,
+                )
+            else:
+                self._process = ForkedProgram(
+                    self._module, *self._arguments, output=out, environment=environment
+                )
         self._run.recorder.write(
             "started", kind=self.kind, program=self.name, process=self.pid, life=self._lives
         )
@@ -98,9 +107,10 @@ class Program:
         elif self.wanted and time.monotonic() >= self._again_at:
             self.start()
 
-    def reap(self) -> None:
-        """Wait for the end of a process that was killed."""
+    def end(self) -> None:
+        """Leave no process of it behind."""
         if self._process is not None:
+            self._process.kill()
             self._process.wait()
 
     def note_closing(self) -> None:
@@ -123,7 +133,8 @@ class Run:
         self.recorder = Recorder(self.records, "soak")
 
     def processes(self) -> list[int]:
-        """All processes of this run that are there, zombies apart; this one is not among them."""
+        """All processes of this run that are there, zombies and programs that were forked apart;
+        this one is not among them."""
         needle = f"{MARK}={self.id}".encode()
         found = []
         for entry in Path("/proc").iterdir():
@@ -199,8 +210,3 @@ def children(pid: int) -> list[int]:
     except OSError:
         return []
     return [int(child) for child in said.split()]
-
-
-def python(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module in a process of its own."""
-    return [sys.executable, "-m", module, *arguments]

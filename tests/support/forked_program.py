@@ -3,7 +3,7 @@ else.
 
 To import all of a pool takes a program most of a second, and tests start hundreds of pools. What an
 operator types is run as such, in a process that begins with nothing: by tests/cli, tests/crash and
-tests/soak.
+the pools of tests/soak.
 """
 
 from __future__ import annotations

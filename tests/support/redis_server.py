@@ -8,6 +8,7 @@ Every binary of the machine has a name made of its kind and version: `redis62`, 
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -61,16 +62,18 @@ class Servers:
         return self._binaries[name]
 
     def make(self, name: str, **options: object) -> EmbeddedRedis:
-        """A server for one test alone, not started; `options` are those of `EmbeddedRedis`."""
-        return EmbeddedRedis(binary=self.binary(name), **options)  # type: ignore[arg-type]
+        """A server for one test alone, not started; `options` are those of `EmbeddedRedis`. It
+        knows DEBUG."""
+        binary = self.binary(name)
+        if binary.version >= (7, 0, 0):  # before 7 it always did
+            given: Any = options.get("config") or {}
+            options["config"] = {"enable-debug-command": "local", **given}
+        return EmbeddedRedis(binary=binary, **options)  # type: ignore[arg-type]
 
     def get(self, name: str) -> EmbeddedRedis:
         """The shared server of this name, running."""
         if name not in self._running:
-            config = {}
-            if self.binary(name).version >= (7, 0, 0):
-                config["enable-debug-command"] = "local"  # before 7 it always was
-            self._running[name] = self.make(name, config=config).start()
+            self._running[name] = self.make(name).start()
         return self._running[name]
 
     def client(self, server: EmbeddedRedis) -> redis.Redis:

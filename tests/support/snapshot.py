@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from hashlib import sha1
 from typing import Any
 
 import redis
+from redis.exceptions import NoScriptError
 
 from rqueue.errors import Undecodable
 from rqueue.model.history_batch import read_entry
@@ -44,9 +46,11 @@ return { redis.call('TIME')[1], redis.call('TIME')[2], out }
 
 
 @cache
-def _reading() -> str:
+def _reading() -> tuple[str, str]:
+    """The script that reads all keys, and its name in Redis."""
     types = find_lua() / "include" / "queue" / "key_types.lua"
-    return types.read_text(encoding="utf-8") + _READ
+    source = types.read_text(encoding="utf-8") + _READ
+    return source, sha1(source.encode()).hexdigest()
 
 
 MEMBER_PREFIX = 16
@@ -229,7 +233,7 @@ class Snapshot:
         return [
             row
             for _, fields in self.keys.get("history", [])
-            for row in read_entry(fields, self.queue)
+            for row in _rows(tuple(fields.items()), self.queue)
         ]
 
 
@@ -240,6 +244,12 @@ def _header(value: bytes) -> Header | None:
         return None if is_mark(value) else parse_value(value)[0]
     except Undecodable:
         return None
+
+
+@lru_cache(10_000)
+def _rows(fields: tuple[tuple[bytes, bytes], ...], queue: str) -> list[dict[str, Any]]:
+    """What was written once is in each snapshot from then on."""
+    return read_entry(dict(fields), queue)
 
 
 def _pairs(flat: list[bytes]) -> list[tuple[bytes, bytes]]:
@@ -262,7 +272,11 @@ def take_snapshot(client: redis.Redis, keys: QueueKeys) -> Snapshot:
     """Read all keys of a queue in one step. For tests: it looks through the whole keyspace."""
     pattern = re.sub(r"([\[\]?*\\])", r"\\\1", keys.base) + "*"
     cut = len(keys.base.encode())
-    arguments = (_reading(), 1, keys.meta, pattern, cut)
-    seconds, micros, found = client.execute_command("EVAL", *arguments)
+    source, name = _reading()
+    arguments = (1, keys.meta, pattern, cut)
+    try:
+        seconds, micros, found = client.execute_command("EVALSHA", name, *arguments)
+    except NoScriptError:
+        seconds, micros, found = client.execute_command("EVAL", source, *arguments)
     content = {key[cut:].decode(): _body(kind, body) for key, kind, body in found}
     return Snapshot(keys.queue, int(seconds) * 1000 + int(micros) // 1000, content)

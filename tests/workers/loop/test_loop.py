@@ -43,7 +43,7 @@ from tests.workers.loop.two_queues import (
 from tests.workers.loop.world import CAUSE, LEASE_MS
 
 QUICK = settings(
-    max_examples=examples(20, 60),
+    max_examples=examples(10, 60),
     stateful_step_count=30,
     report_multiple_bugs=False,
     phases=[Phase.generate],
@@ -84,7 +84,7 @@ def test_the_same_choices_give_the_same_course_of_events(machine: type[Machine])
 
     for name in machine.scripts.names():  # the first run is not to be the one that sends them
         machine.client.script_load(machine.scripts.script(name).source)
-    enough = examples(4, 8)
+    enough = examples(2, 8)
     again = settings(PROFILE, max_examples=enough, derandomize=True, phases=[Phase.generate])
     first, second = [], []
     for Logged.courses in (first, second):

@@ -5,7 +5,7 @@
 ---   history_rows_max, and those of policies: a queue that has no such policy yet takes it on; v: the stamp of another
 ---   kind, which may lack a policy only while the queue has no jobs
 --- REPLY: {now}
---- ERRORS: BADARGS | CONFLICT: <option> and why it cannot be | DAMAGED | SCHEMA
+--- ERRORS: BADARGS | CONFLICT: <option> and why it cannot be | DAMAGED | SCHEMA | what policies refuse
 --- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -51,6 +51,10 @@ if more and join_may(row[1]) then row[1] = STAMP end
 --- @end
 local queue, failure = queue_open(base, row)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 if conflict then return conflict end
 if stamp ~= STAMP then
   if string.match(stamp, '^%S*') ~= '1' then return redis.error_reply('BADARGS configure: v = ' .. stamp) end

@@ -5,7 +5,7 @@
 ---   group: escaped, as in the names of keys; bucket: a number; consumer: all that it owns; one of them, "" = not
 ---   how: look | reset
 --- REPLY: {now, bucket, consumer, "" where none owns it}: 0 and "" where groups are not sticky
---- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA | what policies refuse
 --- @hooks audience
 --- @include "queue/open"
 --- @include "queue/sound"
@@ -19,6 +19,10 @@ local how = ARGV[4]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local said = (group ~= '' and 1 or 0) + (bucket ~= '' and 1 or 0) + (consumer ~= '' and 1 or 0)
 if said ~= 1 or string.find(group, '[^%w%%_-]') or string.find(bucket, '%D') or #bucket > 6
   or how ~= 'look' and how ~= 'reset' then

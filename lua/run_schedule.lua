@@ -4,7 +4,7 @@
 ---   at: the tick that its id says, ms, "" = now; signed: what stands before the envelope, "" where jobs are not signed
 --- REPLY: {now, id, enqueued, state}: id "" where there is no such schedule; enqueued 0 where this tick had its job
 ---   already, and where another job, of that id and in that state, has its unique key
---- ERRORS: BADARGS | DAMAGED | DUPLICATE: as of enqueue | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | DUPLICATE: as of enqueue | SCHEMA | what policies refuse
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "tick/record"
@@ -20,6 +20,10 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 local fault
+--- @if refers
+--- @each fault = refers()
+if fault then return fault end
+--- @end
 --- @if closed
 --- @each fault = closed()
 if fault then return fault end

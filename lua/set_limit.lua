@@ -5,7 +5,7 @@
 ---   limit: escaped; "crm" for all keys of it that nothing is said of, "crm=acme" for one; most: a number, 0 = none is
 ---   delivered, of a rate "<count>/<ms>+<burst>"; "" = what the jobs say
 --- REPLY: {now, 1 if something was said before, else 0}
---- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA | what policies refuse
 --- @include "queue/joined"
 --- @include "queue/sound"
 --- @include "consumer/notify"
@@ -18,6 +18,10 @@ local most = ARGV[2]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_joined(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local count = most
 if string.byte(limit) == 64 and most ~= '' then
   local per, burst

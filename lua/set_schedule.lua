@@ -3,7 +3,7 @@
 --- ARGV: name, version, schedule
 ---   version: of the schedule as the caller read it, "" = there is none; schedule: JSON, see include/tick/record.lua
 --- REPLY: {now, word}: made, changed, or other: there is another version, and nothing was changed
---- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA
+--- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA | what policies refuse
 --- @include "queue/joined"
 --- @include "queue/sound"
 --- @include "tick/record"
@@ -22,6 +22,10 @@ local SCHEDULES_MOST = 10000
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_joined(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local record = record_parse(schedule)
 if not record or name == '' or #name > 200 then
   return redis.error_reply('BADARGS set_schedule: a name and a schedule')

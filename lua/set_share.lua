@@ -4,7 +4,7 @@
 ---   share: escaped; "*": all of which nothing is said; weight: 1 to 1000, of which each delivery costs it its part; "" =
 ---   that of the others, of which "*" has 1
 --- REPLY: {now, 1 if something was said before, else 0}
---- ERRORS: BADARGS | DAMAGED | SCHEMA
+--- ERRORS: BADARGS | DAMAGED | SCHEMA | what policies refuse
 --- @include "queue/joined"
 --- @include "queue/sound"
 --- @hooks audience
@@ -16,6 +16,10 @@ local weight = ARGV[2]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_joined(base)
 if not queue then return failure end
+--- @if refers
+--- @each failure = refers()
+if failure then return failure end
+--- @end
 local number = tonumber(weight)
 if share ~= '*' and (not string.find(share, '^[%w%%_-]+$') or #share > 384)
   or weight ~= '' and (not string.find(weight, '^%d+$') or number < 1 or number > 1000) then

@@ -171,7 +171,8 @@ class Exchange(Generic[R]):
 
     @property
     def _queue(self) -> str:
-        return self.queue or queue_of(self.call.key)
+        # not first who asks: what one queue sends to another is refused by that one
+        return queue_of(self.call.key) or self.queue
 
     def _damaged(self, reply: Any) -> QueueDamaged:
         wrong = types_met_by(self.call).read(reply)

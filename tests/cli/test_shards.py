@@ -14,7 +14,7 @@ JOBS = 24
 
 def test_a_queue_is_spread_and_its_shards_come_and_go(run: Run, read: Read, queue: Queue) -> None:
     name = queue.name
-    assert "say how many" in run("shards", "list", name, code=2).stderr
+    assert "rqueue shards create" in run("shards", "list", name, code=2).stderr
     assert "over 2 open shards" in run("shards", "create", name, "2").stdout
     for number in range(12):
         queue.send("t", options=Options(id=f"job-{number}"))

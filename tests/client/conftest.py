@@ -5,6 +5,7 @@ import pytest
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.putter import BackgroundPuts
 from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import repeats
 from rqueue.protocol.slots import Redirection, SlotWait
@@ -62,4 +63,15 @@ def far(proxy: Proxy, queue_name: str) -> Iterator[Queue]:
 def near(private_server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
     """The same queue, reached directly."""
     with Queue(queue_name, private_server.url) as queue:
+        yield queue
+
+
+@pytest.fixture
+def spread(
+    server: EmbeddedRedis, private_server: EmbeddedRedis, queue_name: str
+) -> Iterator[ShardedQueue]:
+    """Two shards: where the table is, and on `private_server`."""
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        queue.table()
+        assert queue.open(place=private_server.url, order=False) == 1
         yield queue

@@ -11,6 +11,7 @@ from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.outgoing import Alternates, link
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import refuse_spread
 
 __all__ = ["configure_with_targets"]
 
@@ -20,7 +21,7 @@ PASSED_MOST = 8
 
 async def configure_with_targets(queue: AsyncQueueCalls, options: Mapping[str, int | str]) -> None:
     """Set options, some of which name other queues. Raises ConfigError for a target that is not
-    there, and for one from which jobs would come back."""
+    there, and for one from which jobs would come back, and QueueSharded for one that is spread."""
     before = await _alternates(queue, queue.name)
     after = Alternates(
         str(options.get("dead_to", before.dead_to)),
@@ -53,7 +54,8 @@ def _unknown(name: str, target: str) -> ConfigError:
 
 
 async def _check(queue: AsyncQueueCalls, name: str, target: str) -> None:
-    """That the target is there, and leads neither back nor through too many queues."""
+    """That the target is there, has its jobs itself, and leads neither back nor through too many
+    queues."""
     if target == queue.name:
         raise ConfigError(name, f"queue '{target}' itself: its jobs would go in a circle")
     seen, level = {queue.name, target}, [target]
@@ -61,6 +63,8 @@ async def _check(queue: AsyncQueueCalls, name: str, target: str) -> None:
         following: list[str] = []
         for one in level:
             found = await _alternates(queue, one)
+            if one == target:
+                refuse_spread(_keys(queue, target))
             if not found.there and one == target:
                 raise _unknown(name, target)
             if queue.name in found.targets:

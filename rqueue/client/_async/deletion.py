@@ -10,7 +10,7 @@ from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.sharding import is_spread
+from rqueue.protocol.sharding import is_spread, refuse_spread
 from rqueue.text.numbers import many
 
 __all__ = ["delete_queue"]
@@ -25,6 +25,8 @@ async def delete_queue(
     """See `AsyncQueue.delete`."""
     if jobs_to and (jobs_to == queue.name or not await _there(queue, check_queue(jobs_to))):
         raise ConfigError("jobs_to", f"there is no other queue '{jobs_to}'")
+    if jobs_to:
+        refuse_spread(_keys(queue, jobs_to))
     targets = await _targets(queue, queue.name)
     if is_spread(queue.keys) and (left := await queue.shards_left()):
         raise QueueInUse(

@@ -28,4 +28,4 @@ class AsyncGroups:
 
     async def _ask(self, group: str, *, reset: bool) -> str:
         call = commands.group_owner(self._queue.keys, check_group(group), reset=reset)
-        return (await self._queue._run(call)).owner
+        return (await self._queue._run_here(call)).owner

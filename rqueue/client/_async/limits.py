@@ -48,10 +48,10 @@ class AsyncLimits:
         return any(known)
 
     async def _say(self, limit: JobLimit, allows: str) -> bool:
-        return await self._queue._run(
+        return await self._queue._run_here(
             commands.set_limit(self._queue.keys, limit.check().field, allows)
         )
 
     async def list(self) -> list[LimitInfo]:
         """All limits of which permits are out, or that are waited for or set, by name and key."""
-        return await self._queue._run(commands.read_limits(self._queue.keys))
+        return await self._queue._run_here(commands.read_limits(self._queue.keys))

@@ -28,7 +28,6 @@ from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.forwarding import aforward
 from rqueue.protocol.job_packer import Call, by_name, lease_of
 from rqueue.protocol.put_buffer import ErrorListener
-from rqueue.protocol.sharding import refuse_spread
 from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
@@ -242,9 +241,7 @@ class AsyncQueue(AsyncQueueSettings):
     async def counts(self) -> commands.Counts:
         """The queue in numbers: exact gauges and counters, in one look. Raises QueueSharded where
         these are those of its shards."""
-        counts = await self._run(commands.counts(self.keys))
-        refuse_spread(self.keys)
-        return counts
+        return await self._run_here(commands.counts(self.keys))
 
     async def get(self, timeout: float | None = 0) -> Delivery | None:
         """Take the next job out of the queue: it has ended, as acked, when it is returned (Q-25).

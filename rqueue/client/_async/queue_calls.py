@@ -17,6 +17,7 @@ from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.forwarding import aforward_soon, sends_on
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import refuse_spread
 from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
 from rqueue.transport.async_node_connections import async_connections_for
@@ -57,6 +58,8 @@ class AsyncQueueCalls:
             raise ConfigError("name", f"{shown(redact(name))} is a URL: Queue(name, url)")
         self.name = name
         self._packer = JobPacker(self.keys, given)
+        self.targets: set[str] = set()
+        """Queues to which jobs of transactions go, and that were asked whether they take them."""
         self._looked = False
         self._owns = redis is None
         if redis is not None:
@@ -85,6 +88,13 @@ class AsyncQueueCalls:
         answer = await self._transport.run(call, queue=self.name)
         if not self._looked:
             await self._look_once()
+        return answer
+
+    async def _run_here(self, call: commands.ScriptCall[T]) -> T:
+        """`_run`, of what is asked of a queue that has its jobs itself. Raises QueueSharded where
+        its shards have them: the answer says nothing of these."""
+        answer = await self._run(call)
+        refuse_spread(self.keys)
         return answer
 
     async def _look_once(self) -> None:

@@ -16,6 +16,7 @@ from rqueue.model.expect import shown
 from rqueue.model.schedule import Missed, Overlap, Timing, check_schedule
 from rqueue.model.schedule_info import ScheduleInfo
 from rqueue.model.terms import Terms
+from rqueue.protocol.commands.read import counts
 from rqueue.protocol.commands.schedules import (
     FoundSchedules,
     read_schedules,
@@ -157,7 +158,10 @@ class AsyncSchedules:
 
     async def remove(self, name: str) -> bool:
         """Remove a schedule; True if there was one. Jobs that it made stay."""
-        return await self._queue._run(remove_schedule(self._queue.keys, check_schedule(name)))
+        removed = await self._queue._run(remove_schedule(self._queue.keys, check_schedule(name)))
+        if not removed:
+            await self._none()
+        return removed
 
     async def get(self, name: str) -> ScheduleInfo:
         """A schedule, as it is. Raises UnknownSchedule."""
@@ -183,7 +187,10 @@ class AsyncSchedules:
             found.update((info.name, info) for info in page.found)
             cursor = page.cursor
             if cursor == "0":
-                return [found[name] for name in sorted(found)]
+                break
+        if not found:
+            await self._none()
+        return [found[name] for name in sorted(found)]
 
     async def refill(self) -> int:
         """Compute the next ticks of schedules that have few left, of how many. Workers and
@@ -194,7 +201,14 @@ class AsyncSchedules:
     # -- one change --------------------------------------------------------------------------------
 
     async def _read(self, name: str) -> FoundSchedules:
-        return await self._queue._run(read_schedules(self._queue.keys, [name]))
+        read = await self._queue._run(read_schedules(self._queue.keys, [name]))
+        if not read.found:
+            await self._none()
+        return read
+
+    async def _none(self) -> None:
+        """There is none: raise QueueSharded where that is because there cannot be."""
+        await self._queue._run_here(counts(self._queue.keys, oldest=False))
 
     async def _change(self, name: str, change: Any) -> ScheduleInfo:
         queue, signer = self._queue, self._queue.settings.signer

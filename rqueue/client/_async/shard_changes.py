@@ -11,6 +11,7 @@ from rqueue.errors import ConfigError, QueueSharded, RedisUnavailable, ShardsMov
 from rqueue.model.expect import shown
 from rqueue.model.shard_table import SHARDS_MAX, Shard, ShardTable, check_shard
 from rqueue.protocol import commands
+from rqueue.protocol.commands.schedules import read_schedules
 from rqueue.protocol.commands.shards import set_shards
 from rqueue.protocol.policies import alternate
 from rqueue.protocol.shard_sums import options_of
@@ -47,10 +48,14 @@ class AsyncShardChanges:
             if self._first is None:
                 raise ConfigError(
                     "shards",
-                    f"queue '{self._queue.name}' has no shards: say how many it is to begin with",
+                    f"queue '{self._queue.name}' has no shards: `rqueue shards create"
+                    f" {self._queue.name} 8`, or ShardedQueue(name, shards=8), spreads a new one",
                 ) from None
         fields = {str(number): Shard(number).text for number in range(self._first)}
         fields |= {"version": "1", "moving": ""}
+        if (await self._queue._run(read_schedules(self._queue.keys, cursor="0"))).found:
+            why = f"queue '{self._queue.name}' has schedules, whose jobs nobody would take"
+            raise ConfigError("shards", why)
         await self._queue._run(set_shards(self._queue.keys, 0, fields))
         return await self._shards.advance()
 

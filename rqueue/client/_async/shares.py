@@ -21,14 +21,14 @@ class AsyncShares:
         jobs where one of weight 1 gets one. "*": all shares of which nothing is said; they have 1
         before. True if something was said before. Raises ConfigError, InvalidName."""
         call = commands.set_share(self._queue.keys, name, check_weight(weight))
-        return await self._queue._run(call)
+        return await self._queue._run_here(call)
 
     async def reset(self, name: str) -> bool:
         """Forget what was said of this share: it has the weight of all others again. True if
         something was said. Raises InvalidName."""
-        return await self._queue._run(commands.set_share(self._queue.keys, name, None))
+        return await self._queue._run_here(commands.set_share(self._queue.keys, name, None))
 
     async def list(self, most: int = 1000) -> list[ShareInfo]:
         """Shares that have ready jobs, about so many of them (at most 10,000), and all that have a
         weight of their own, by name."""
-        return await self._queue._run(commands.read_shares(self._queue.keys, most))
+        return await self._queue._run_here(commands.read_shares(self._queue.keys, most))

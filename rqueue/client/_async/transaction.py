@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
@@ -11,12 +12,14 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from rqueue.client._async.consumer_commit import AsyncConsumerCommit
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.errors import ConfigError, TransactionRolledBack
+from rqueue.errors import ConfigError, ServerError, TransactionRolledBack
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.forwarding import aforward_soon
 from rqueue.protocol.job_packer import Call
+from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import refuse_spread
 from rqueue.protocol.transaction_parts import TransactionParts
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
@@ -127,15 +130,16 @@ class AsyncTransaction(AsyncEnqueues):
 
     async def commit(self) -> None:
         """Do all of it. Raises TransactionRolledBack where the consumer does not hold one of the
-        jobs any more, RegistrationLost and the server errors: nothing was done then, but for
-        RedisTimeout and ConnectionLost, where that is not known, and for NotConfirmed: all of it
-        was done."""
+        jobs any more, QueueSharded where another queue that gets jobs is spread over shards,
+        RegistrationLost and the server errors: nothing was done then, but for RedisTimeout and
+        ConnectionLost, where that is not known, and for NotConfirmed: all of it was done."""
         self._parts.close()
         if self._parts:
             await self._do()
 
     async def _do(self) -> None:
         parts = self._parts
+        await self._require_targets()
         if parts.confirm is not None:
             await self._queue._check_confirmable(parts.confirm)
         puts = self._queue._packer.signed_puts(parts.puts)
@@ -168,6 +172,18 @@ class AsyncTransaction(AsyncEnqueues):
         self._queue._require_confirmed(
             unconfirmed, [put.id for put in (*parts.puts, *(put for _, put in parts.others))]
         )
+
+    async def _require_targets(self) -> None:
+        """Raise QueueSharded where another queue is spread: what leaves with the step is taken by
+        one queue there. It is asked once, by each `AsyncQueue`; one that cannot be reached may take
+        its jobs later."""
+        for name in dict.fromkeys(name for name, _ in self._parts.others):
+            keys = QueueKeys(name, self._queue.keys.namespace)
+            if name not in self._queue.targets:
+                self._queue.targets.add(name)
+                with suppress(ServerError):
+                    await self._queue._run(commands.counts(keys, oldest=False))
+            refuse_spread(keys)
 
     def rollback(self) -> None:
         """Do nothing of it: what it was to settle stays held."""

@@ -12,6 +12,7 @@ from rqueue.model.names import check_queue
 from rqueue.protocol import commands
 from rqueue.protocol.commands.outgoing import Alternates, link
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import refuse_spread
 
 __all__ = ["configure_with_targets"]
 
@@ -21,7 +22,7 @@ PASSED_MOST = 8
 
 def configure_with_targets(queue: QueueCalls, options: Mapping[str, int | str]) -> None:
     """Set options, some of which name other queues. Raises ConfigError for a target that is not
-    there, and for one from which jobs would come back."""
+    there, and for one from which jobs would come back, and QueueSharded for one that is spread."""
     before = _alternates(queue, queue.name)
     after = Alternates(
         str(options.get("dead_to", before.dead_to)),
@@ -54,7 +55,8 @@ def _unknown(name: str, target: str) -> ConfigError:
 
 
 def _check(queue: QueueCalls, name: str, target: str) -> None:
-    """That the target is there, and leads neither back nor through too many queues."""
+    """That the target is there, has its jobs itself, and leads neither back nor through too many
+    queues."""
     if target == queue.name:
         raise ConfigError(name, f"queue '{target}' itself: its jobs would go in a circle")
     seen, level = {queue.name, target}, [target]
@@ -62,6 +64,8 @@ def _check(queue: QueueCalls, name: str, target: str) -> None:
         following: list[str] = []
         for one in level:
             found = _alternates(queue, one)
+            if one == target:
+                refuse_spread(_keys(queue, target))
             if not found.there and one == target:
                 raise _unknown(name, target)
             if queue.name in found.targets:

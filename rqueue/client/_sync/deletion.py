@@ -11,7 +11,7 @@ from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.forwarding import forward
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.sharding import is_spread
+from rqueue.protocol.sharding import is_spread, refuse_spread
 from rqueue.text.numbers import many
 
 __all__ = ["delete_queue"]
@@ -26,6 +26,8 @@ def delete_queue(
     """See `Queue.delete`."""
     if jobs_to and (jobs_to == queue.name or not _there(queue, check_queue(jobs_to))):
         raise ConfigError("jobs_to", f"there is no other queue '{jobs_to}'")
+    if jobs_to:
+        refuse_spread(_keys(queue, jobs_to))
     targets = _targets(queue, queue.name)
     if is_spread(queue.keys) and (left := queue.shards_left()):
         raise QueueInUse(

@@ -29,4 +29,4 @@ class Groups:
 
     def _ask(self, group: str, *, reset: bool) -> str:
         call = commands.group_owner(self._queue.keys, check_group(group), reset=reset)
-        return (self._queue._run(call)).owner
+        return (self._queue._run_here(call)).owner

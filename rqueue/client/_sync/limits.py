@@ -49,8 +49,10 @@ class Limits:
         return any(known)
 
     def _say(self, limit: JobLimit, allows: str) -> bool:
-        return self._queue._run(commands.set_limit(self._queue.keys, limit.check().field, allows))
+        return self._queue._run_here(
+            commands.set_limit(self._queue.keys, limit.check().field, allows)
+        )
 
     def list(self) -> list[LimitInfo]:
         """All limits of which permits are out, or that are waited for or set, by name and key."""
-        return self._queue._run(commands.read_limits(self._queue.keys))
+        return self._queue._run_here(commands.read_limits(self._queue.keys))

@@ -17,6 +17,7 @@ from rqueue.model.expect import shown
 from rqueue.model.schedule import Missed, Overlap, Timing, check_schedule
 from rqueue.model.schedule_info import ScheduleInfo
 from rqueue.model.terms import Terms
+from rqueue.protocol.commands.read import counts
 from rqueue.protocol.commands.schedules import (
     FoundSchedules,
     read_schedules,
@@ -158,7 +159,10 @@ class Schedules:
 
     def remove(self, name: str) -> bool:
         """Remove a schedule; True if there was one. Jobs that it made stay."""
-        return self._queue._run(remove_schedule(self._queue.keys, check_schedule(name)))
+        removed = self._queue._run(remove_schedule(self._queue.keys, check_schedule(name)))
+        if not removed:
+            self._none()
+        return removed
 
     def get(self, name: str) -> ScheduleInfo:
         """A schedule, as it is. Raises UnknownSchedule."""
@@ -184,7 +188,10 @@ class Schedules:
             found.update((info.name, info) for info in page.found)
             cursor = page.cursor
             if cursor == "0":
-                return [found[name] for name in sorted(found)]
+                break
+        if not found:
+            self._none()
+        return [found[name] for name in sorted(found)]
 
     def refill(self) -> int:
         """Compute the next ticks of schedules that have few left, of how many. Workers and
@@ -195,7 +202,14 @@ class Schedules:
     # -- one change --------------------------------------------------------------------------------
 
     def _read(self, name: str) -> FoundSchedules:
-        return self._queue._run(read_schedules(self._queue.keys, [name]))
+        read = self._queue._run(read_schedules(self._queue.keys, [name]))
+        if not read.found:
+            self._none()
+        return read
+
+    def _none(self) -> None:
+        """There is none: raise QueueSharded where that is because there cannot be."""
+        self._queue._run_here(counts(self._queue.keys, oldest=False))
 
     def _change(self, name: str, change: Any) -> ScheduleInfo:
         queue, signer = self._queue, self._queue.settings.signer

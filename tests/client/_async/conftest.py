@@ -9,6 +9,7 @@ import pytest
 from rqueue.client._async.consumer import AsyncConsumer
 from rqueue.client._async.putter import AsyncBackgroundPuts
 from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._async.sharded_queue import AsyncShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support.proxy import Proxy
 
@@ -67,3 +68,15 @@ def putter(queue: AsyncQueue, runner: asyncio.Runner) -> Iterator[AsyncBackgroun
     putter = queue.putter()
     yield putter
     runner.run(putter.close())
+
+
+@pytest.fixture
+def spread(
+    server: EmbeddedRedis, private_server: EmbeddedRedis, queue_name: str, runner: asyncio.Runner
+) -> Iterator[AsyncShardedQueue]:
+    """Two shards: where the table is, and on `private_server`."""
+    queue = AsyncShardedQueue(queue_name, server.url, shards=1)
+    runner.run(queue.table())
+    assert runner.run(queue.open(place=private_server.url, order=False)) == 1
+    yield queue
+    runner.run(queue.close())

@@ -111,7 +111,7 @@ async def test_a_queue_with_jobs_gets_no_shards(queue: AsyncQueue, server: Embed
         with pytest.raises(ConfigError, match="shards"):
             await sharded.table()
     async with AsyncShardedQueue(f"{queue.name}-x", server.url) as unknown:
-        with pytest.raises(ConfigError, match="say how many"):
+        with pytest.raises(ConfigError, match="rqueue shards create"):
             await unknown.send("t")
 
 

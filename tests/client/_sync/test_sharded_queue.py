@@ -110,7 +110,7 @@ def test_a_queue_with_jobs_gets_no_shards(queue: Queue, server: EmbeddedRedis) -
         with pytest.raises(ConfigError, match="shards"):
             sharded.table()
     with ShardedQueue(f"{queue.name}-x", server.url) as unknown:
-        with pytest.raises(ConfigError, match="say how many"):
+        with pytest.raises(ConfigError, match="rqueue shards create"):
             unknown.send("t")
 
 

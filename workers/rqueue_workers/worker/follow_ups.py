@@ -13,6 +13,7 @@ from rqueue.protocol.commands.enqueue import BATCH_MAX, Put
 from rqueue.protocol.commands.settle import Retried
 from rqueue.protocol.job_packer import JobPacker, as_put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.sharding import refuse_spread
 from rqueue.settings import Settings
 from rqueue.tasks.job_transaction import JobTransaction
 from rqueue.tasks.request import JobRequest
@@ -47,6 +48,8 @@ class FollowUps:
     def _pack(self, request: JobRequest) -> tuple[str, Follower]:
         id_, body, _, options = self._packer.pack(request)
         queue = "" if request.queue == self._keys.queue else request.queue
+        if queue:
+            refuse_spread(QueueKeys(queue, self._keys.namespace))
         return id_, (queue, as_put(id_, body, options))
 
     def _keep(self, id: bytes, jobs: list[Follower]) -> None:

@@ -57,8 +57,11 @@ def advice(error: BaseException) -> str:
     """The advice for an error, where the message itself gives none."""
     if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
         return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
+    if isinstance(error, errors.ConnectionLost) and "TLS" in str(error):
+        return ""  # it says what to write
     if isinstance(error, errors.ConnectionLost):
-        return f"is the server running, and is {_source()} right?"
+        closed = ", does it want TLS (rediss://)" if "closed by server" in str(error) else ""
+        return f"is the server running{closed}, and is {_source()} right?"
     if isinstance(error, errors.RedisTimeout) and "TLS" not in str(error):
         return f"is the server overloaded, or the address in {_source()} not a Redis?"
     if isinstance(error, errors.RedisOutOfMemory):

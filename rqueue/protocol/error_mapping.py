@@ -16,7 +16,13 @@ from typing import NamedTuple
 from redis import exceptions as rx
 
 from rqueue import errors
-from rqueue.protocol.unreachable import is_no_cluster, never_connected, no_primary, not_connected
+from rqueue.protocol.unreachable import (
+    advised,
+    is_no_cluster,
+    never_connected,
+    no_primary,
+    not_connected,
+)
 
 __all__ = [
     "REPLIES",
@@ -181,22 +187,22 @@ def _translated(
 def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
     """The error of a connection that could not be made, or broke."""
     made: errors.ServerError
-    plain = never_connected(error) or "WRONG_VERSION_NUMBER" in str(error)
-    hint = "; does this port speak TLS? redis:// is without" if plain and "rediss" in url else ""
     if isinstance(error, rx.TimeoutError | TimeoutError):
         sent = sent and not never_connected(error)
-        made = errors.RedisTimeout(f"no answer from Redis in time: {error}{hint}", url=url)
+        said = advised(f"no answer from Redis in time: {error}", error, url, sent=sent)
+        made = errors.RedisTimeout(said, url=url)
     elif isinstance(error, rx.ConnectionError | OSError):
         why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
-        made = errors.ConnectionLost(why + hint, url=url)
+        made = errors.ConnectionLost(advised(why, error, url, sent=sent), url=url)
     elif isinstance(error, rx.ClusterError):  # redis-py was sent to and fro, and gave up
         made = errors.SlotBusy(f"a slot of the cluster is being moved: {error}", url=url)
         sent = False
     elif isinstance(error, rx.RedisClusterException):
         if is_no_cluster(error):
             return errors.WrongServer(NO_CLUSTER, url=url)
-        said = error.__cause__ or error
-        made = errors.ConnectionLost(f"cannot reach any node of the cluster: {said}", url=url)
+        first = error.__cause__ or error
+        said = advised(f"cannot reach any node of the cluster: {first}", first, url, sent=False)
+        made = errors.ConnectionLost(said, url=url)
     else:
         return None
     made.outcome_unknown = sent

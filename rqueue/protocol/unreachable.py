@@ -6,10 +6,10 @@ import re
 
 from redis import exceptions as rx
 
-__all__ = ["is_no_cluster", "never_connected", "no_primary", "not_connected"]
+__all__ = ["advised", "is_no_cluster", "never_connected", "no_primary", "not_connected"]
 
 
-def never_connected(error: Exception) -> bool:
+def never_connected(error: BaseException) -> bool:
     """Whether a time-out is that of making a connection."""
     return isinstance(error, rx.TimeoutError) and "connecting" in str(error)
 
@@ -43,3 +43,30 @@ def no_primary(said: str, url: str) -> str | None:
     if silent > hosts.count(","):
         return f"no Sentinel answers at {hosts}"
     return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"
+
+
+def advised(said: str, error: BaseException, url: str, *, sent: bool) -> str:
+    """What is said of an error, with what to do where TLS is why there is no connection."""
+    advice = _tls_advice(error, url, sent=sent)
+    return f"{said.rstrip('.')}{advice}" if advice else said
+
+
+def _tls_advice(error: BaseException, url: str, *, sent: bool) -> str:
+    """What to do where TLS is why there is no connection, or may be; "" where it is not."""
+    said = str(error)
+    if found := _UNTRUSTED.search(said):
+        why = found[1].strip(" .")
+        if "mismatch" in why:
+            return (
+                f"; its certificate for TLS has another name ({why}): write that one into the URL,"
+                " or ?ssl_check_hostname=false"
+            )
+        return f"; its certificate for TLS is not trusted ({why}): say whom to, ?ssl_ca_certs=FILE"
+    if "rediss" in url:
+        silent = never_connected(error) or "WRONG_VERSION_NUMBER" in said
+        return "; does this port speak TLS? redis:// is without" if silent else ""
+    closed = isinstance(error, rx.ConnectionError) and "closed by server" in said
+    return "; does it want TLS? rediss:// is with it" if closed and not sent else ""
+
+
+_UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED\].*?failed: (.*?)(?:\(_ssl|$)")

@@ -12,14 +12,16 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import redis
+from redis import exceptions as rx
 
 from rqueue import errors
 from rqueue.protocol.cluster_view import ClusterView, read_view
 from rqueue.protocol.commands.server import cluster_nodes
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.slots import Address, slot_of
-from rqueue.transport.cluster import cluster_of
-from rqueue.transport.redis_client import execute, is_cluster, url_of
+from rqueue.transport.cluster import Cluster, NodeConnection, cluster_of
+from rqueue.transport.cluster_nodes import ASK_S
+from rqueue.transport.redis_client import is_cluster, url_of
 
 __all__ = ["Node", "Nodes", "missing_error", "node_of", "nodes_of"]
 
@@ -79,17 +81,30 @@ def nodes_of(client: redis.Redis) -> Iterator[Nodes]:
     missing: dict[str, errors.ServerError] = {}
     try:
         for address in sorted(cluster.owners_now()):
-            node = Node(str(address), open_node(address))
             try:
-                views[node.address] = read_view(execute(node.client, cluster_nodes()), address)
-                nodes.append(node)
+                views[str(address)] = _view(cluster, address)
             except errors.ServerError as error:
-                missing[node.address] = error
+                missing[str(address)] = error
+            else:
+                nodes.append(Node(str(address), open_node(address)))
         yield Nodes(nodes, views, missing)
     finally:
         for one in opened:
             one.close()
             one.connection_pool.disconnect()
+
+
+def _view(cluster: Cluster, address: Address) -> ClusterView:
+    """How a node sees the cluster. One that hangs is not waited for as a command is. Raises the
+    server errors."""
+    asking, call = NodeConnection(cluster, address, ASK_S, brief=True), cluster_nodes()
+    try:
+        reply = asking.command(*call.commands[0])
+    except rx.ResponseError as error:
+        raise asking.meant(error) from error
+    finally:
+        asking.close()
+    return read_view(call.read([reply]), address)
 
 
 def node_of(client: redis.Redis, keys: QueueKeys) -> str:

@@ -31,7 +31,7 @@ from rqueue.text.escape import shown
 from rqueue.transport import stand_in
 from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
-from rqueue.transport.tls import TlsConnection
+from rqueue.transport.tls import TlsConnection, check_tls
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -121,6 +121,8 @@ def _opened(
     url: str,
     options: dict[str, Any],
 ) -> Any:
+    if "ssl_" in url:
+        check_tls(url)
     try:
         if is_cluster_url(url):
             return of_cluster(url, options)

@@ -3,12 +3,54 @@ that does not speak TLS lets it wait."""
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from redis.connection import SSLConnection
 from redis.sentinel import SentinelManagedConnection
 
-__all__ = ["SentinelTlsConnection", "TlsConnection"]
+from rqueue.errors import ConfigError
+from rqueue.model.expect import shown
+
+__all__ = ["SentinelTlsConnection", "TlsConnection", "check_tls"]
+
+_REQUIRED = ("required", "optional", "none")
+
+
+def check_tls(url: str) -> None:
+    """Raise ConfigError where options of TLS in a URL cannot be used: else each try to connect
+    would say so, as if the server were away."""
+    said = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+    required = said.get("ssl_cert_reqs", "required")
+    if required not in _REQUIRED:
+        raise ConfigError(
+            "url", f"ssl_cert_reqs={shown(required)}: it is one of {', '.join(_REQUIRED)}"
+        )
+    if (authorities := said.get("ssl_ca_certs")) is not None:
+        _check_file("ssl_ca_certs", authorities)
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(authorities)
+        except ssl.SSLError as error:
+            raise ConfigError("url", f"ssl_ca_certs: no certificate in {authorities!r}") from error
+    if (own := said.get("ssl_certfile")) is not None:
+        key, password = said.get("ssl_keyfile"), said.get("ssl_password", "")
+        for name, file in (("ssl_certfile", own), ("ssl_keyfile", key)):
+            if file is not None:
+                _check_file(name, file)
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(own, key, password)
+        except ssl.SSLError as error:
+            why = "not a certificate with its key, or ssl_password is not the key's"
+            raise ConfigError("url", f"ssl_certfile, ssl_keyfile: {why}") from error
+
+
+def _check_file(name: str, file: str) -> None:
+    try:
+        with open(file, "rb"):
+            pass
+    except OSError as error:
+        raise ConfigError("url", f"{name}: {file!r} cannot be read: {error.strerror}") from error
 
 
 class TlsConnection(SSLConnection):

@@ -101,14 +101,14 @@ def test_every_call_of_schedules_is_tried_here(kind: type) -> None:
 @KINDS
 def test_every_part_of_a_queue_is_tried_here(kind: type) -> None:
     """One that is no call is what a queue has beside its jobs, or is known without asking."""
-    told = {"connection", "keys", "name", "redis", "settings", "target", "targets"}
+    others = {"connection", "keys", "name", "redis", "settings", "target", "targets"}
     queue = kind("q", "redis://127.0.0.1:1")
     parts = {
         name
         for name in dir(queue)
         if not name.startswith("_") and not callable(getattr(queue, name))
     }
-    assert parts == told | {*OF_PARTS}
+    assert parts == others | {*OF_PARTS}
     for part, calls in OF_PARTS.items():
         public = [name for name in dir(getattr(queue, part)) if not name.startswith("_")]
         assert public == sorted(calls)

@@ -237,7 +237,7 @@ class Snapshot:
         ]
 
 
-@lru_cache(10_000)
+@lru_cache(100_000)  # of fewer than a queue has none would be found again
 def _header(value: bytes) -> Header | None:
     """Many checks look at each job after each step, and most of them have not changed."""
     try:

@@ -3,7 +3,7 @@ them, by step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -56,6 +56,23 @@ class ScriptQueue:
         spent, before = Spent(), usage(self._redis)
         yield spent
         spent.us = usage(self._redis).since(before).script_us
+
+
+@contextmanager
+def script_queues(bench: Bench, kinds: Mapping[str, Kind]) -> Iterator[dict[str, ScriptQueue]]:
+    """Empty queues of these kinds, by their names, on a server that has nothing else."""
+    bench.empty()
+    connection = Connection(bench.redis, timeout=120)
+    try:
+        queues = {
+            name: ScriptQueue(bench, connection, QueueKeys(f"{QUEUE}{at}"))
+            for at, name in enumerate(kinds)
+        }
+        for name, queue in queues.items():
+            queue.run(commands.configure(queue.keys, {"v": kinds[name].stamp}))
+        yield queues
+    finally:
+        connection.close()
 
 
 @contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rqueue.model.names import check_namespace, check_stored_queue, tag, untag
+from rqueue.protocol.workflow_keys import WorkflowKeys
 
 SCHEMA = 1
 """Version of the data model; scripts refuse a queue written by another one (H-13)."""
 
 
 @dataclass(frozen=True, slots=True)
-class QueueKeys:
+class QueueKeys(WorkflowKeys):
     """Keys of one queue in one namespace. Scripts get `meta` and derive the rest from it.
 
     Raises InvalidName.
@@ -94,30 +95,6 @@ class QueueKeys:
     def periods(self) -> str:
         """zset: keys of unique jobs with a period, by its end in ms."""
         return self.base + "periods"
-
-    @property
-    def deferred(self) -> str:
-        """hash: deferred job -> how many parents it has."""
-        return self.base + "deferred"
-
-    @property
-    def edges(self) -> str:
-        """hash: job -> those that wait for it by name, a line `<place> <job>` each."""
-        return self.base + "edges"
-
-    @property
-    def stops(self) -> str:
-        """hash: deferred jobs that are to end -> why, JSON."""
-        return self.base + "stops"
-
-    @property
-    def unsealed(self) -> str:
-        """zset: jobs that wait for a stream which goes on, by when its producer is lost, ms."""
-        return self.base + "unsealed"
-
-    def gathered(self, id: str) -> str:
-        """hash: place of each parent of this deferred job that has ended -> what it left."""
-        return f"{self.base}gathered:{id}"
 
     @property
     def classes(self) -> str:

@@ -52,6 +52,44 @@ def test_a_chord_gets_results_in_the_order_of_its_members(q: QueueFixture) -> No
 
 
 @one_kind
+def test_a_place_counts_that_is_said_in_the_one_way(q: QueueFixture) -> None:
+    """Anybody may give a job an id that looks derived."""
+    for id_ in ("w.01", "w.7", "w.0x1", "w.1e0", "w.99999999999", "w."):
+        q.queue.send(double.name, [1], options=Options(id=id_))
+    send(q, chord([double.si(n) for n in range(3)], plus.si(1, 1)))
+    c = q.join()
+    assert step(q, c) == [
+        "w.01",
+        "w.7",
+        "w.0x1",
+        "w.1e0",
+        "w.99999999999",
+        "w.",
+        "w.0",
+        "w.1",
+        "w.2",
+    ]
+    assert run(q, c) == ["w"]
+    assert nothing_is_kept(q)
+
+
+@one_kind
+def test_members_that_end_far_apart_are_all_counted(q: QueueFixture) -> None:
+    """Among them the last, the first and the middle in one step."""
+    handle = send(q, chord([double.si(n) for n in range(2000)], plus.si(1, 1)))
+    c = q.join(jobs=2000)
+    jobs = [job for _ in range(4) for job in c.pull()]
+    assert len(jobs) == 2000
+    for some in (jobs[::1999], jobs[1000:1001], jobs[1:1000], jobs[1001:1999]):
+        assert states(q, "w") == ["deferred"]
+        for first in range(0, len(some), 500):
+            c.settle(ack=some[first : first + 500])
+            assert invariants.of_state(q.look()) == []
+    assert run(q, c) == ["w"]
+    assert handle.result(0) == 2
+
+
+@one_kind
 def test_a_chord_without_results(q: QueueFixture) -> None:
     handle = send(q, chord([double.s(n) for n in range(3)], plus.si(1, 1)))
     assert run(q, q.join())[-1] == "w"

@@ -62,6 +62,7 @@ NAMES = {
     "write": ("run",),
     "written": ("run:1:0",),
     "gathered": ("w0",),
+    "heard": ("w0",),
 }
 """What follows the keys that are followed by a name."""
 
@@ -175,7 +176,7 @@ PLANTED = {
     ),
     "an enqueue does not look where producers are noted": (
         "enqueue of members of a stream",
-        "policies/flows.lua",
+        "policies/flows/places.lua",
         "  found[#found + 1] = { 'unsealed', 'zset' }\n",
         "",
     ),

@@ -55,6 +55,19 @@ def test_one_whose_end_was_not_heard(client: redis.Redis, queue: Queue, consumer
     assert client.hgetall(queue.keys.gathered("w")) == {b"0": b"[1,7]"}
 
 
+def test_one_that_wants_no_results_and_did_not_hear(
+    client: redis.Redis, queue: Queue, consumer: Make
+) -> None:
+    doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)
+    queue.enqueue_workflow(chord([double.s(1), double.s(2)], double.si(3)), id="w")
+    one = consumer(jobs=1)
+    one.settle(ack=one.pull())
+    client.setbit(queue.keys.heard("w"), 0, 0)
+    assert kinds(doctor.check_queue(queue.name)) == {"parents": "w"}
+    heals(doctor, queue)
+    assert client.getbit(queue.keys.heard("w"), 0) == 1
+
+
 def test_one_that_wants_no_results(client: redis.Redis, queue: Queue, consumer: Make) -> None:
     """Of each parent that has ended nothing is kept but that."""
     doctor = Doctor(client, "rqueue", wait=lambda _seconds: None)

@@ -30,12 +30,14 @@ def test_workflows_do_what_the_model_says(client: redis.Redis, queue_name: str, 
 
 
 POLICY = "policies/flows.lua"
+HEARD = "include/flow/heard.lua"
+ENDS = "include/flow/ends.lua"
 PASS, DONE, DEFERS = (f"policies/flows/{hook}.lua" for hook in ("pass", "done", "defers"))
 
 FAULTS = [
     Fault(
         "a failure counts for a job that is to stop",
-        POLICY,
+        ENDS,
         "(its.policy == 'c' or its.policy == 'f')",
         "true",
     ),
@@ -43,10 +45,10 @@ FAULTS = [
     Fault("a job that comes again has ended", PASS, "if not job.again then", "if true then"),
     Fault("nobody hears of a success", DONE, "if its and not its.ids then", "if false then"),
     Fault("whom a job names hears of no success", DONE, "if edges then", "if false then"),
-    Fault("whose parents failed stops alone", POLICY, "    left = left - #ends", "    ends = {}"),
+    Fault("whose parents failed stops alone", ENDS, "    left = left - #ends", "    ends = {}"),
     Fault(
         "it waits no more and is noted still",
-        POLICY,
+        ENDS,
         "  redis.call('HDEL', base .. 'deferred', unpack(ids))\n"
         "  redis.call('UNLINK', unpack(keys))\n"
         "  --- @each left(base, ids)\n  schedule_add",
@@ -55,21 +57,27 @@ FAULTS = [
     Fault(
         "results are kept for who was cancelled",
         POLICY,
-        "  redis.call('UNLINK', base .. 'gathered:' .. job.id)\n"
+        "  redis.call('UNLINK', base .. 'gathered:' .. job.id, base .. 'heard:' .. job.id)\n"
         "  redis.call('HDEL', base .. 'stops'",
         "  redis.call('HDEL', base .. 'stops'",
     ),
     Fault(
         "who waits for the dead hears nothing of the living",
-        POLICY,
+        ENDS,
         "if not FLOWS.may_return(base, ends[i]) then",
         "if true then",
     ),
     Fault(
         "who watches the schedule is not woken",
-        POLICY,
+        ENDS,
         "if not queue.paused and not queue.pulls then",
         "if false then",
+    ),
+    Fault(
+        "who ended before is forgotten",
+        HEARD,
+        "bor(byte(before, at - low + 1) or 0, bytes[at] or 0)",
+        "bytes[at] or 0",
     ),
     Fault("parents that have ended count not", DEFERS, "if ended then", "if false then"),
     Fault(
@@ -77,17 +85,17 @@ FAULTS = [
     ),
     Fault(
         "a callback of a failure is made after a success",
-        POLICY,
+        ENDS,
         "one.ok and its.policy ~= 'f'",
         "one.ok",
     ),
     Fault(
         "who waits for a dead letter waits for one that is purged",
-        POLICY,
+        ENDS,
         "elseif its.policy ~= 'w' or not FLOWS.may_return(base, one) then",
         "elseif its.policy ~= 'w' then",
     ),
-    Fault("a job may be cut in two by its results", POLICY, "'[;|]', { [';']", "'[|]', { [';']"),
+    Fault("a job may be cut in two by its results", ENDS, "'[;|]', { [';']", "'[|]', { [';']"),
 ]
 
 

@@ -30,27 +30,27 @@ def test_they_do_what_the_model_says(client: redis.Redis, queue_name: str, seed:
     live(client, queue_name, SCRIPTS, seed)
 
 
-POLICY = "policies/flows.lua"
+ENDS = "include/flow/ends.lua"
 HEARD, DEFERS = (f"policies/flows/{hook}.lua" for hook in ("heard", "defers"))
 
 FAULTS = [
-    Fault("nobody elsewhere hears of it", POLICY, "if #away > 0 then", "if false then"),
+    Fault("nobody elsewhere hears of it", ENDS, "if #away > 0 then", "if false then"),
     Fault(
         "who waits for a dead letter elsewhere waits for none",
-        POLICY,
+        ENDS,
         "FLOWS.may_return(base, one) and '1' or ''",
         "''",
     ),
-    Fault("results stay where they are", POLICY, "string.byte(each.where) == 114", "false"),
+    Fault("results stay where they are", ENDS, "string.byte(each.where) == 114", "false"),
     Fault(
         "a word goes to a queue of another name",
-        POLICY,
+        ENDS,
         "FLOWS.name(string.match(each",
         "(string.match(each",
     ),
     Fault(
         "a word of one end is that of all",
-        POLICY,
+        ENDS,
         "entry.ends = entry.ends + 1",
         "entry.ends, entry.said = 1, {}",
     ),

@@ -17,14 +17,23 @@ def parents_of(snapshot: Snapshot, id: str) -> Parents | None:
     return Parents.parse(parse_value(value)[0].waits)
 
 
+def bits_of(snapshot: Snapshot, id: str) -> set[int]:
+    """Places of the parents of whose end a job without results has heard."""
+    heard: bytes = snapshot.keys.get(f"heard:{id}", b"")
+    return {
+        8 * at + bit for at, byte in enumerate(heard) for bit in range(8) if byte >> 7 - bit & 1
+    }
+
+
 def of_flows(snapshot: Snapshot, where: Mapping[str, str]) -> list[str]:
     """Who waits has parents that have not all ended, or more may come, and each that has is
     counted, once; nothing is kept for who does not wait. where: id -> place."""
     wrong = []
     waits = {id.decode(): int(total) for id, total in snapshot.hash("deferred").items()}
-    for id in snapshot.named("gathered:"):
-        if id not in waits:
-            wrong.append(f"results are kept for {id}, which does not wait")
+    for key in ("gathered:", "heard:"):
+        for id in snapshot.named(key):
+            if id not in waits:
+                wrong.append(f"{key}{id} is kept, and {id} does not wait")
     for id in snapshot.hash("stops"):
         if id.decode() not in waits:
             wrong.append(f"{id.decode()} is to end, and does not wait")
@@ -47,6 +56,10 @@ def of_flows(snapshot: Snapshot, where: Mapping[str, str]) -> list[str]:
             wrong.append(f"{id} waits for {total}, its header says {parents}")
             continue
         gathered = {int(place) for place in snapshot.hash(f"gathered:{id}")}
+        if parents.takes == "nothing":
+            if gathered:
+                wrong.append(f"what its parents left is kept for {id}, which does not want it")
+            gathered = bits_of(snapshot, id)
         if len(gathered) == total and id not in unsealed:
             wrong.append(f"{id} waits, and its {total} parents have ended")
         for place, parent in enumerate(parents.of(id)):

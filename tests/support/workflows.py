@@ -80,7 +80,7 @@ def nothing_is_kept(q: QueueFixture) -> bool:
     return not [
         key
         for key in keys
-        if key.split(":")[0] in ("deferred", "edges", "gathered", "stops", "unsealed")
+        if key.split(":")[0] in ("deferred", "edges", "gathered", "heard", "stops", "unsealed")
     ]
 
 

@@ -66,7 +66,8 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.zadd(keys.unsealed, {"j1": 9300})
     client.rpush(keys.log("j1"), "7,30,1,t.2,900,20;a;b")
     client.hset(keys.progress("j1"), mapping={"delivery": 2, "at": 9000, "said": '[3,4,"p"]'})
-    client.hset(keys.gathered("j1"), mapping={"0": "", "2": "[1,2]"})
+    client.hset(keys.gathered("j1"), mapping={"0": "[1,1]", "2": "[1,2]"})
+    client.setbit(keys.heard("j2"), 1, 1)
     client.hset(keys.parked, mapping={"j1": "why", odd: "?"})
     client.zadd(keys.dead, {"j1": 6000.0})
     client.zadd(keys.expiring, {"j1": 9100})
@@ -178,8 +179,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(flow_notes.deadline_of(empty, "j1"), None),
         ],
         "places_of": [
-            Sample(flow_notes.places_of(keys, "j1", [0, 1]), [b"", None]),
-            Sample(flow_notes.places_of(empty, "j1", [0]), [None]),
+            Sample(flow_notes.places_of(keys, "j1", [0, 1]), [True, False]),
+            Sample(flow_notes.places_of(keys, "j2", [0, 1, 99]), [False, True, False]),
+            Sample(flow_notes.places_of(empty, "j1", [0]), [False]),
+            Sample(flow_notes.places_of(keys, "j1", []), []),
         ],
         "jobs_of": [
             Sample(flow_notes.jobs_of(keys, ["j1", "j9", ODD]), [b"head;one", None, b"head;three"]),

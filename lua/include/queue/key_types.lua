@@ -20,7 +20,7 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
 local KEY_TYPES_NAMED = { ready = 'list', due = 'list', held = 'list', wake = 'list', lapsed = 'list', result = 'list', stop = 'list', watch = 'stream',
   progress = 'hash', log = 'list',
   room = 'list', group = 'zset', class = 'zset', refused = 'zset', own = 'zset', interested = 'zset', consumer = 'hash', running = 'hash', write = 'hash', written = 'string',
-  gathered = 'hash', served = 'zset' }
+  gathered = 'hash', heard = 'string', served = 'zset' }
 
 --- What the key is, and what it should be; nil where it is right, is not there, or is none of rqueue's own.
 local function key_types_wrong(base, key)

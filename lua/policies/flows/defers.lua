@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/ends"
 --- @include "queue/open"
 
 --- These jobs of an enqueue (`plan.deferred` = {{id=, waits=}, ...}) are stored: they wait for their parents from now on.

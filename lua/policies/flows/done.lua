@@ -1,36 +1,34 @@
---- @hooks awaits
---- @include "job/value"
-
---- The jobs that these ids are derived from, and of each {place, '', place, '', ...}. Most ids have the same.
+--- The jobs that these ids are derived from, and the places of each, as runs: {first, last, first, last, ...}. Members
+--- mostly end in their order: then one comparison a job is all.
 local function flows_done_members(gone)
-  local order, members, last, entries, count = {}, {}, nil, nil, 0
-  local match = string.match
+  local order, members, runs, at, last, pattern = {}, {}, nil, 0, nil, nil
+  local format = string.format
   for i = 1, #gone do
-    local parent, place = match(gone[i], '^(.+)%.(%d+)$')
-    if parent then
-      if parent ~= last then
+    local id = gone[i]
+    if runs and id == format(pattern, last + 1) then
+      last = last + 1
+      runs[at] = last
+    else
+      local parent, digits = string.match(id, '^(.+)%.(%d+)$')
+      -- a place is said in one way
+      if parent and (string.byte(digits) ~= 48 or digits == '0') then
         if not members[parent] then order[#order + 1], members[parent] = parent, {} end
-        last, entries = parent, members[parent]
-        count = #entries
+        runs, last, pattern = members[parent], tonumber(digits), string.gsub(parent, '%%', '%%%%') .. '.%d'
+        at = #runs + 2
+        runs[at - 1], runs[at] = last, last
       end
-      entries[count + 1], entries[count + 2] = place, ''
-      count = count + 2
     end
   end
   return order, members
 end
 
---- Those of a job's members that have places among so many: an id may look derived and not be so.
-local function flows_done_below(entries, total)
-  local digits, kept = #string.format('%d', total), 0
-  for i = 1, #entries, 2 do
-    local place = entries[i]
-    if #place < digits or tonumber(place) < total then
-      entries[kept + 1], kept = place, kept + 2
-    end
+--- Of these runs what is among so many places: an id may look derived and not be so.
+local function flows_done_below(runs, total)
+  local kept = {}
+  for i = 1, #runs, 2 do
+    if runs[i] < total then kept[#kept + 1], kept[#kept + 2] = runs[i], math.min(runs[i + 1], total - 1) end
   end
-  for i = #entries, kept + 1, -1 do entries[i] = nil end
-  return entries
+  return kept
 end
 
 --- These jobs are done, and their values are about to go. `said`, `arguments`: of the settle. A job whose id is derived
@@ -38,6 +36,7 @@ end
 local function flows_done(base, queue, gone, said, arguments)
   local edges = redis.call('EXISTS', base .. 'edges') == 1
   if not edges and redis.call('EXISTS', base .. 'deferred') == 0 then return end
+  --- @hooks awaits
   local order, members = flows_done_members(gone)
   local results = {}
   for i = 1, said.done do
@@ -50,17 +49,22 @@ local function flows_done(base, queue, gone, said, arguments)
     local value = totals[o] and redis.call('HGET', base .. 'jobs', parent)
     local its = value and FLOWS.tag(value)
     if its and not its.ids then
-      local total = tonumber(totals[o])
-      local entries = flows_done_below(members[parent], total)
-      for i = 1, its.mode ~= 'n' and #entries or 0, 2 do
-        entries[i + 1] = FLOWS.left({ ok = true, result = results[parent .. '.' .. entries[i]] or '' })
+      local total, left = tonumber(totals[o]), {}
+      local runs = flows_done_below(members[parent], total)
+      for i = 1, its.mode ~= 'n' and #runs or 0, 2 do
+        for place = runs[i], runs[i + 1] do
+          left[#left + 1] = FLOWS.left({ ok = true, result = results[string.format('%s.%d', parent, place)] or '' })
+        end
       end
-      if FLOWS.gather(base, parent, entries) == total and not its.open then
-        full[#full + 1] = { id = parent, job = value_parse(value), its = its }
+      if FLOWS.gather(base, parent, its, total, runs, left) then
+        full[#full + 1] = { id = parent, value = value, its = its }
       end
     end
   end
+  if not (full[1] or edges) then return end
+  --- @include "flow/ends"
   if full[1] then
+    for _, one in ipairs(full) do one.job = value_parse(one.value) end
     for _, one in ipairs(FLOWS.release(base, queue, full)) do ends[#ends + 1] = one end
     if ends[1] then ends = FLOWS.stop(base, queue, ends) end
   end

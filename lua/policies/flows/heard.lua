@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/ends"
 
 --- One of the ends that are said, from a place in the list on; nil where it cannot be read.
 local function flows_heard_end(said, at)
@@ -24,7 +25,9 @@ local function flows_heard(base, queue, items)
     for at = 1, total and readable and type(said) == 'table' and #said or 0, 5 do
       local one = flows_heard_end(said, at)
       local place = one and tonumber(said[at])
-      if place and place >= 0 and place < total then table.insert(joins[id], { place = said[at], one = one }) end
+      if place and place >= 0 and place < total then
+        table.insert(joins[id], { place = string.format('%d', place), one = one })
+      end
     end
     heard = heard + (total and 1 or 0)
   end

@@ -1,4 +1,4 @@
---- @hooks awaits
+--- @hooks places
 --- @include "outgoing/places"
 
 --- What a step may meet about any jobs, since others may wait for each: into `found`.

@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/ends"
 --- @include "result/read"
 
 --- What a job of this id has to say of the parents that come to it: {total=, open=}, false where it does not wait.

@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/ends"
 --- @include "result/read"
 
 --- These jobs ({id=, tags=, again=}) are gone for good, unless they are to come `again`: none of them is done. Their

@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/ends"
 --- @include "result/read"
 
 --- A deferred job hears of those among some of its parents, from the place `first` on, that are not there: of each what
@@ -16,7 +17,7 @@ local function flows_retell(base, queue, id, first)
     places[#places + 1] = string.format('%d', place)
     parents[#places] = its.ids and its.ids[place + 1] or id .. '.' .. places[#places]
   end
-  local known = redis.call('HMGET', base .. 'gathered:' .. id, unpack(places))
+  local known = FLOWS.known(base, id, its, places)
   local values = redis.call('HMGET', base .. 'jobs', unpack(parents))
   for i, parent in ipairs(parents) do
     local value = values[i]

@@ -1,5 +1,5 @@
 --- @hooks awaits
---- @include "job/value"
+--- @include "flow/ends"
 --- @include "result/read"
 
 --- The stream of a job's parents has ended, with so many: that many have to have come. Returns true, or an error reply; a
@@ -26,7 +26,7 @@ local function flows_seal(base, queue, id, total)
   -- as long as it was: the bytes of a queue are counted
   job.tags = string.gsub(job.tags, '|w(%a)s%d+', function(policy) return string.format('|w%ss%07d', policy, total) end, 1)
   its.total, its.open = total, false
-  if FLOWS.gather(base, id, {}) == total then
+  if FLOWS.gather(base, id, its, total, {}) then
     FLOWS.release(base, queue, { { id = id, job = job, its = its } })
   else
     redis.call('HSET', base .. 'jobs', id, value_header(job) .. job.envelope)

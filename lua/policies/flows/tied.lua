@@ -6,7 +6,8 @@ local function flows_tied(base, job)
   local parent, place = FLOWS.derived(job.id, (job.tags or '') .. ';')
   if redis.call('HEXISTS', base .. 'edges', job.id) == 1 or parent
     and redis.call('HEXISTS', base .. 'deferred', parent) == 1
-    and redis.call('HEXISTS', base .. 'gathered:' .. parent, place) == 0 then
+    and redis.call('HEXISTS', base .. 'gathered:' .. parent, place) == 0
+    and redis.call('GETBIT', base .. 'heard:' .. parent, place) == 0 then
     return 'waited'
   end
   return nil

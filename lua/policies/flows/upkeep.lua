@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/ends"
 
 --- Open jobs whose producer has said nothing for so long that it is lost: into `stopped`, a few in each call.
 local function flows_upkeep_lost(base, queue, stopped)

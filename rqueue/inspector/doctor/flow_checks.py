@@ -127,9 +127,7 @@ def _gone(walk: Walk, parents: Parents, id: str, first: int) -> list[tuple[int, 
     names = [parents.ids[place] if parents.ids else f"{id}.{place}" for place in places]
     known = walk.execute(places_of(walk.keys, id, places))
     open_ = [
-        one
-        for one, heard in zip(zip(places, names, strict=True), known, strict=True)
-        if heard is None
+        one for one, heard in zip(zip(places, names, strict=True), known, strict=True) if not heard
     ]
     for queue in parents.queues or (walk.keys.queue,):
         keys = QueueKeys(queue, walk.keys.namespace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.protocol.call import CommandCall
+from rqueue.protocol.call import Arg, CommandCall
 from rqueue.protocol.keys import QueueKeys
 
 
@@ -19,12 +19,19 @@ class Gathered(NamedTuple):
 
 
 def _read_gathered(replies: Sequence[Any]) -> Gathered:
-    value, total, ended = replies
-    return Gathered(value, None if total is None else int(total), int(ended))
+    value, total, left, heard = replies
+    return Gathered(value, None if total is None else int(total), int(left) + int(heard))
 
 
 def _read_deadline(replies: Sequence[Any]) -> float | None:
     return None if replies[0] is None else float(replies[0])
+
+
+def _read_heard(replies: Sequence[Any]) -> list[bool]:
+    if not replies:
+        return []
+    left, bits = replies
+    return [one is not None or bit == 1 for one, bit in zip(left, bits, strict=True)]
 
 
 def _read_each(replies: Sequence[Any]) -> list[bytes | None]:
@@ -37,6 +44,7 @@ def gathered_of(keys: QueueKeys, id: str) -> CommandCall[Gathered]:
         ("HGET", keys.jobs, id),
         ("HGET", keys.deferred, id),
         ("HLEN", keys.gathered(id)),
+        ("BITCOUNT", keys.heard(id)),
     ]
     return CommandCall(keys.meta, commands, _read_gathered)
 
@@ -47,10 +55,14 @@ def deadline_of(keys: QueueKeys, id: str) -> CommandCall[float | None]:
     return CommandCall(keys.meta, [("ZSCORE", keys.unsealed, id)], _read_deadline)
 
 
-def places_of(keys: QueueKeys, id: str, places: Sequence[int]) -> CommandCall[list[bytes | None]]:
-    """What those of a deferred job's parents that have these places left; None where they have not
-    ended."""
-    return CommandCall(keys.meta, [("HMGET", keys.gathered(id), *places)], _read_each)
+def places_of(keys: QueueKeys, id: str, places: Sequence[int]) -> CommandCall[list[bool]]:
+    """Whether a deferred job has heard of the end of the parents at these places."""
+    bits = [word for place in places for word in ("GET", "u1", place)]
+    commands: list[tuple[Arg, ...]] = [
+        ("HMGET", keys.gathered(id), *places),
+        ("BITFIELD_RO", keys.heard(id), *bits),
+    ]
+    return CommandCall(keys.meta, commands if places else [], _read_heard)
 
 
 def jobs_of(keys: QueueKeys, ids: Sequence[str]) -> CommandCall[list[bytes | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rqueue.transport.memory import (
+    bit_commands,
     hash_commands,
     key_commands,
     list_commands,
@@ -15,6 +16,7 @@ from rqueue.transport.memory.arguments import COMMANDS
 __all__ = ["COMMANDS", "MODULES"]
 
 MODULES = (
+    bit_commands,
     hash_commands,
     key_commands,
     list_commands,

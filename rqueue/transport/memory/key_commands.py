@@ -159,3 +159,15 @@ def _getrange(db: Keyspace, key: bytes, start: bytes, stop: bytes) -> bytes:
     value = db.find(key, bytes) or b""
     first, end = bounds_of(*places, len(value))
     return value[first:end]
+
+
+@command("SETRANGE", 4)
+def _setrange(db: Keyspace, key: bytes, start: bytes, part: bytes) -> int:
+    at = integer(start)
+    if at < 0:
+        raise Refusal("ERR offset is out of range")
+    value = db.find(key, bytes) or b""
+    if part:
+        value = value[:at].ljust(at, b"\0") + part + value[at + len(part) :]
+        db.values[key] = value
+    return len(value)

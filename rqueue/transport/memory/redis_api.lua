@@ -37,6 +37,20 @@ function redis.status_reply(text) return { ok = text } end
 function redis.sha1hex(text) return sha1hex(tostring(text)) end
 function redis.log() end
 
+-- bit ---------------------------------------------------------------------------------------------
+
+bit = {}
+
+function bit.bor(a, b)
+  local found, place = 0, 1
+  while a > 0 or b > 0 do
+    local low, other = a % 2, b % 2
+    if low + other > 0 then found = found + place end
+    a, b, place = (a - low) / 2, (b - other) / 2, 2 * place
+  end
+  return found
+end
+
 -- struct ------------------------------------------------------------------------------------------
 
 struct = {}

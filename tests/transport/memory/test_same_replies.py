@@ -88,6 +88,15 @@ options = st.sampled_from([[], ["NX"], ["XX"], ["NX", "XX"]])
 some = st.sampled_from([[], ["COUNT", "1"]])
 count = st.one_of(st.just([]), numbers.map(lambda n: [n]))
 
+offsets = st.one_of(st.integers(0, 40).map(str), st.sampled_from(["-1", "x", "01", "4294967296"]))
+looks = offsets.map(lambda at: ["GET", "u1", at])
+bits = st.tuples(offsets, st.sampled_from("01")).map(lambda one: ["SET", "u1", *one])
+
+
+def joined(parts: list[list[Any]]) -> list[Any]:
+    return [word for part in parts for word in part]
+
+
 ANY: dict[str, list[st.SearchStrategy[Any]]] = {
     "HSET": [pairs],
     "HSETNX": [names, names],
@@ -155,6 +164,12 @@ ANY: dict[str, list[st.SearchStrategy[Any]]] = {
     "APPEND": [names],
     "STRLEN": [],
     "GETRANGE": [numbers, numbers],
+    "SETRANGE": [st.sampled_from(["0", "1", "7", "-1", "x"]), names],
+    "GETBIT": [offsets],
+    "BITCOUNT": [],
+    "BITPOS": [st.sampled_from(["0", "1", "2", "x"])],
+    "BITFIELD": [st.lists(bits | looks, max_size=4).map(joined)],
+    "BITFIELD_RO": [st.lists(looks, max_size=4).map(joined)],
 }  # fmt: skip
 """Arguments behind the key, for each command that takes one."""
 
@@ -168,7 +183,7 @@ def sequences(draw: st.DrawFn) -> list[tuple[list[Any], str]]:
         name = draw(st.sampled_from(sorted(ANY)))
         words = draw(calls(name, *ANY[name]))
         own = fitting.get(name[0], "text")
-        if name in ("SET", "APPEND", "STRLEN", "GET", "GETRANGE"):
+        if name in ("SET", "SETRANGE", "APPEND", "STRLEN"):
             own = "text"
         key = own if draw(st.integers(0, 5)) else draw(keys)
         found.append((words, key))
@@ -242,6 +257,7 @@ SCRIPTS = {
 redis.call('RPUSH', KEYS[1], 1, 1.5, 1e20, 9007199254740993, 2^53)
 return redis.call('LRANGE', KEYS[1], 0, -1)""",
     "a nil in a reply is false": "return redis.call('HMGET', KEYS[2], 'a')[1] == false and 1 or 2",
+    "bits are joined": "return {bit.bor(5, 3), bit.bor(0, 0), bit.bor(128, 255), bit.bor(64, 1)}",
     "sha1": "return redis.sha1hex('rqueue')",
     "json of numbers": "return cjson.encode({1, 1.5, 1e20, -3, 0.1, 2^53})",
     "json of text": r"return cjson.encode('a\"\\/\n\t\0\127\200' .. string.char(1))",

@@ -8,13 +8,14 @@ and a bell that was lost costs one slice of waiting.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 from rqueue.errors import ServerError, UnknownJob
 from rqueue.model.expect import expect_number
 from rqueue.model.job import JobState
-from rqueue.model.progress import JobUpdate
+from rqueue.model.progress import JobUpdate, Progress
 from rqueue.protocol import commands
 from rqueue.protocol.commands.reports import LINES_PAGE, Watched
 from rqueue.protocol.keys import QueueKeys
@@ -82,11 +83,19 @@ class JobWatch:
         self.over = (seen.state.ended and not self._more) or monotonic() >= self._deadline
         if seen.lines:
             self._after = seen.lines[-1].number
-        state = JobUpdate(seen.state, seen.progress)
+        state = JobUpdate(seen.state, self._progress(seen))
         if state == self._seen and not seen.lines:
             return None
         self._seen = state
-        return JobUpdate(*seen[1:])
+        return replace(state, lines=seen.lines)
+
+    def _progress(self, seen: Watched) -> Progress | None:
+        """How far the job is. Of one that failed the worker takes away what it reported, at once
+        or later: who has seen it before says it."""
+        over = seen.state.ended and seen.state is not JobState.DONE
+        if seen.progress is None and over and self._seen is not None:
+            return self._seen.progress
+        return seen.progress
 
     def pause(self, error: ServerError) -> float:
         """Seconds until one may look again after a failure. Raises the server error where no time

@@ -79,7 +79,7 @@ def test_the_window_follows_how_long_jobs_take(workers: WorkerFixture) -> None:
         f"a small window, not {window}",
     )
     batches = workers.redis.xlen(workers.queue.keys.history)
-    assert batches < 200
+    assert batches < 500, "of 2,000 jobs: on a busy machine jobs look long, and windows are smaller"
     workers.go(key)
 
 

@@ -85,10 +85,10 @@ def test_a_job_that_takes_the_whole_pool_with_it_kills_no_other_job(
         assert deaths <= 5
     assert poison.state() is JobState.DEAD
     eventually(lambda: f"job {poison.id} (task die_with_all" in pool.log, lambda: pool.log)
-    # it is gone within a tenth of a second: the first time nobody knows it, so nobody is charged
-    suspected, *charged = causes(queue, poison.id)
-    assert suspected == ("suspected", "LeaseEnded")
-    assert charged == [("crash", "LeaseEnded")] * 3
+    # it is gone within a tenth of a second, mostly: then nobody knows it, and nobody is charged for
+    # the first time
+    crashes = [("crash", "LeaseEnded")] * 3
+    assert causes(queue, poison.id) in ([("suspected", "LeaseEnded"), *crashes], crashes)
     assert [job.state() for job in innocents] == [JobState.DONE] * 60
     assert {row["id"] for row in rows(queue, "crash", "dead")} == {poison.id}
 

@@ -57,7 +57,7 @@ def advice(error: BaseException) -> str:
     """The advice for an error, where the message itself gives none."""
     if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
         return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
-    if isinstance(error, errors.ConnectionLost) and "TLS" in str(error):
+    if isinstance(error, errors.ConnectionLost) and re.search("TLS|_password is", str(error)):
         return ""  # it says what to write
     if isinstance(error, errors.ConnectionLost):
         closed = ", does it want TLS (rediss://)" if "closed by server" in str(error) else ""

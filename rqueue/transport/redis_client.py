@@ -26,7 +26,7 @@ from rqueue.protocol.error_mapping import (
 from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.keys import queue_of
 from rqueue.protocol.repeats import Repeats
-from rqueue.protocol.unreachable import never_connected, not_connected
+from rqueue.protocol.unreachable import not_connected
 from rqueue.text.escape import shown
 from rqueue.transport import stand_in
 from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
@@ -60,7 +60,7 @@ class NotingRetry(Retry):
             if not not_connected(error):
                 first.append(error)
             fail(error, *count)
-            if never_connected(error):
+            if isinstance(error, rx.TimeoutError):
                 raise error  # all the time there is has passed
 
         try:
@@ -293,7 +293,12 @@ def _answers(
 
 
 def _pause(repeats: Repeats, failed: errors.ServerError, said: Exception) -> None:
-    """Wait until a call may be sent again. Raises what `Repeats.pause` raises."""
+    """Wait until a call may be sent again: not behind one that has waited for all its time. Raises
+    what `Repeats.pause` raises."""
+    if isinstance(failed, errors.RedisTimeout):
+        if failed is said:
+            raise failed
+        raise failed from said
     try:
         pause = repeats.pause(failed)
     except errors.ServerError as error:

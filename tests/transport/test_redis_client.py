@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -154,3 +157,18 @@ def test_a_server_that_may_evict_or_is_too_old_is_a_problem() -> None:
 def test_a_client_is_shown_as_its_url(opened: Callable[[str], Any], url: str, shown: str) -> None:
     """The sync and the asyncio one, without the login."""
     assert url_of(opened(url)) == shown
+
+
+def test_a_server_that_hangs_is_given_its_time_once(private_server: EmbeddedRedis) -> None:
+    """Those that look at it, and the command line, wait no longer than one answer may take."""
+    limit = 0.5
+    with open_client(private_server.url, socket_timeout=limit) as client:
+        assert execute(client, commands.counts(QueueKeys("q"))).ready == 0
+        os.kill(private_server.pid, signal.SIGSTOP)
+        try:
+            since = time.monotonic()
+            with pytest.raises(errors.RedisTimeout):
+                execute(client, commands.counts(QueueKeys("q")))
+            assert limit <= time.monotonic() - since < 2 * limit
+        finally:
+            os.kill(private_server.pid, signal.SIGCONT)

@@ -169,11 +169,8 @@ def test_all_scheduled_jobs_are_made_ready_in_the_order_of_their_times(
 ) -> None:
     start = q.queue.counts().now
     names = [f"j{n:03}" for n in range(600)]
-    for n, id in enumerate(names):
-        # not enqueued in this order
-        place = (n * 7) % 600
-        q.put(names[place], at_ms=start + HOUR + place * 1000)
-        assert id
+    places = [(n * 7) % 600 for n in range(600)]  # not enqueued in this order
+    q.put_all((names[place], {"at_ms": start + HOUR + place * 1000}) for place in places)
     q.put("now")
     assert q.queue.promote_all() == 600
     sound(q)

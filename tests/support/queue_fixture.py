@@ -1,13 +1,13 @@
 """Short words for tests of the queue's behaviour through the public API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.job_handle import JobHandle
-from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.queue import Call, Queue
 from rqueue.model.job import Delivery
 from rqueue.protocol import commands
 from rqueue.tasks.options import Options
@@ -66,6 +66,14 @@ class QueueFixture:
             terms = {**self._terms(id), **options}
             handle = self.queue.send("t", ["x" * padding], None, Options(id=id, **terms))
         return handle
+
+    def put_all(self, jobs: Iterable[tuple[str, dict[str, Any]]]) -> None:
+        """Enqueue jobs in one call, each with its options: for what was there before a test
+        begins."""
+        terms = [(id, {**self._terms(id), **options}) for id, options in jobs]
+        self.queue.enqueue_many(
+            Call("t", ("",), None, Options(id=id, **options)) for id, options in terms
+        )
 
     def join(self, jobs: int = 100, **options: Any) -> Consumer:
         """A registered consumer, whose lease nobody renews."""

@@ -82,9 +82,9 @@ class Servers:
         return EmbeddedRedis(binary=binary, **options)  # type: ignore[arg-type]
 
     def get(self, name: str) -> EmbeddedRedis:
-        """The shared server of this name, running; it keeps nothing on disk."""
+        """The shared server of this name, running."""
         if name not in self._running:
-            self._running[name] = self.make(name, config={"appendonly": "no"}).start()
+            self._running[name] = self.make(name).start()
         return self._running[name]
 
     def client(self, server: EmbeddedRedis) -> redis.Redis:

@@ -70,8 +70,7 @@ def test_QLV_06_the_depth_of_a_conflated_queue(lv: QueueFixture) -> None:
 
 @pytest.mark.parametrize("browsers", [1, 2])
 def test_QLV_08_browsers_see_what_is_left_and_what_comes(lv: QueueFixture, browsers: int) -> None:
-    for i in range(400):
-        lv.put(str(i), key=f"k{i % 10}")
+    lv.put_all((str(i), {"key": f"k{i % 10}"}) for i in range(400))
     looking = [lv.join(100, mode="browse") for _ in range(browsers)]
     for browser in looking:
         assert ids(browser.pull()) == [str(i) for i in range(390, 400)]

@@ -137,10 +137,10 @@ class Demand(Dealing):
             if subscription.route.away:
                 times.append(subscription.route.waiting)
                 continue
-            if ways := subscription.route.ways:
-                times += [way.look_at - now for way in ways]
-            if subscription.engaged:
-                continue
+            if subscription.route.apart:  # else each reply has been waited for
+                times += [way.look_at - now for way in subscription.route.ways]
+                if subscription.engaged:
+                    continue
             if subscription.damage.since:
                 times.append(subscription.damage.retry_at - now)
                 continue

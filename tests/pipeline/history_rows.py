@@ -26,7 +26,7 @@ def moment(ms: int | None) -> datetime | None:
     return None if ms is None else datetime.fromtimestamp((T0 + ms) / 1000, UTC)
 
 
-def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """A table of history. `at`: of the entry; each row gets an entry of its own."""
     made: list[dict[str, Any]] = []
     for number, row in enumerate(rows):
@@ -36,7 +36,21 @@ def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
         filled |= {name: moment(given.get(name)) for name in _TIMES}
         filled["entry"] = filled.get("entry") or entry
         made.append({column.name: filled.get(column.name) for column in HISTORY_COLUMNS})
-    return spark.createDataFrame(pa.Table.from_pylist(made, arrow_schema(HISTORY_COLUMNS)))
+    return pa.Table.from_pylist(made, arrow_schema(HISTORY_COLUMNS))
+
+
+def frame(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """The same, for Spark."""
+    return spark.createDataFrame(table(rows))
+
+
+def leaves(table: DataFrame) -> set[str]:
+    """What a table is read from: `InMemoryRelation` is what Spark keeps. Without what refers to
+    other parts of the same query."""
+    plan: Any = table._jdf
+    found = plan.queryExecution().withCachedData().collectLeaves()
+    names = {found.apply(number).nodeName() for number in range(found.size())}
+    return names - {"CTERelationRef"}
 
 
 SIGSEGV = '{"kind":"crash","type":"SIGSEGV","message":"the worker process was killed"}'

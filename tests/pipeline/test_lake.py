@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -18,12 +22,14 @@ from pyspark.sql import types as st
 from rqueue.errors import ConfigError
 from rqueue.pipeline.archive import compact as compaction
 from rqueue.pipeline.archive.compact import compact, merge
+from rqueue.pipeline.archive.staging import folder_of
 from rqueue.pipeline.errors import LakeError
 from rqueue.pipeline.lake import lake as lakes
 from rqueue.pipeline.lake.file_list import Entry, LakeFile
 from rqueue.pipeline.lake.files import Files
-from rqueue.pipeline.lake.lake import SCHEMA, Lake, day_column
-from tests.pipeline.history_rows import DAY, FIRST, T0, frame
+from rqueue.pipeline.lake.lake import SCHEMA, Lake, day_column, day_of
+from rqueue.spark.schemas import HISTORY_COLUMNS, arrow_schema
+from tests.pipeline.history_rows import DAY, FIRST, T0, frame, table
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -47,11 +53,35 @@ def lake(
 
 
 def add(lake: Lake, *rows: dict[str, Any], frame_of: DataFrame | None = None) -> list[LakeFile]:
-    """Add rows as the archiver does: one file for each date and queue."""
-    table = frame(lake.spark, [{"task": "t", "outcome": "ack"} | row for row in rows])
-    table = frame_of if frame_of is not None else table
-    made = lake.stage(table.coalesce(1).withColumn("date", day_column("entry")))
+    """Add rows as the archiver does: one file for each date and queue, which Spark writes only
+    where it must. `frame_of`: these, which are not of our schema."""
+    given = [{"task": "t", "outcome": "ack"} | row for row in rows]
+    if frame_of is None and lake.files.local is not None:
+        made = written(lake, lake.files.local, given)
+    else:
+        shown = frame(lake.spark, given) if frame_of is None else frame_of
+        made = lake.stage(shown.coalesce(1).withColumn("date", day_column("entry")))
     assert lake.commit(lake.snapshot(), made)
+    return made
+
+
+def written(lake: Lake, root: Path, rows: list[dict[str, Any]]) -> list[LakeFile]:
+    """Rows in files at their places, written as the archiver's tasks write theirs."""
+    parts: dict[tuple[date, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in table(rows).to_pylist():
+        parts[day_of(Entry.of(row["entry"]).ms), row["queue"]].append(row)
+    folder, made = lake.staging(), []
+    for (day, queue), some in sorted(parts.items()):
+        name = f"{folder_of(day, queue)}/part-{uuid.uuid4()}.parquet"
+        path = root / folder / name
+        path.parent.mkdir(parents=True)
+        columns = pa.Table.from_pylist(some, arrow_schema(HISTORY_COLUMNS)).drop_columns("queue")
+        pq.write_table(columns, path, compression=lake.codec(), store_schema=False)
+        size, modified_ms = path.stat().st_size, path.stat().st_mtime_ns // 1_000_000
+        last = max(Entry.of(row["entry"]) for row in some)
+        made.append(LakeFile(name, size, modified_ms, day, queue, len(some), last))
+    made = lake.adopt(folder, made)
+    lake.files.delete(folder)
     return made
 
 

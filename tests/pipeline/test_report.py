@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rqueue.errors import ConfigError
 from rqueue.pipeline.report.page import page
 from rqueue.pipeline.report.report import Objectives, Report, bucket_width, report
-from tests.pipeline.history_rows import SCENARIO, T0, frame
+from tests.pipeline.history_rows import SCENARIO, T0, frame, leaves
 from tests.support.spark import Sparks
 
 pytestmark = pytest.mark.timeout(600)
@@ -39,6 +39,12 @@ def made(sparks: Sparks) -> Iterator[Report]:
     )
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def text(made: Report) -> str:
+    """Its page."""
+    return made.html()
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +118,12 @@ def test_document(made: Report) -> None:
     assert document["tables"]["errors"][0]["first"] == "2026-01-01T00:00:04.000+00:00"
 
 
-def test_page_stands_alone(made: Report) -> None:
-    text = made.html()
+def test_tables_are_made_of_the_rows_that_are_kept(made: Report) -> None:
+    for name, table in made.tables.items():
+        assert leaves(table) == {"InMemoryRelation"}, name
+
+
+def test_page_stands_alone(text: str) -> None:
     read = Reader(text)
     assert read.loads == []
     assert "script" not in read.tags
@@ -126,20 +136,19 @@ def test_page_stands_alone(made: Report) -> None:
         assert reference in read.ids
 
 
-def test_page_says_what_the_document_holds(made: Report) -> None:
-    text = Reader(made.html()).text
+def test_page_says_what_the_document_holds(text: str) -> None:
+    shown = Reader(text).text
     for said in (
         "a, b", "2026-01-01 00:00:00 to 2026-01-01 00:00:10 UTC", "11 rows",
         "SIGSEGV", "the worker process was killed", "boom", "KeyError", "pdf",
         "Waited 250 ms at most", "Ran 450 ms at most", "50 %",
         "per second", "time (UTC)", "wait time", "run time",
     ):  # fmt: skip
-        assert said in text, said
-    assert "No objective was given" not in text
+        assert said in shown, said
+    assert "No objective was given" not in shown
 
 
-def test_names_of_users_are_text(made: Report) -> None:
-    text = made.html()
+def test_names_of_users_are_text(text: str) -> None:
     assert "<img" not in text
     assert "onerror" in Reader(text).text
 

@@ -19,9 +19,11 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.pipeline.archive.archiver import archive
 from rqueue.pipeline.missing import missing
+from rqueue.pipeline.report import metrics
 from rqueue.pipeline.table import history
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.schemas import HISTORY
+from tests.pipeline.history_rows import leaves
 from tests.support.history import plain_rows, settle, trim, write
 
 pytestmark = pytest.mark.timeout(600)
@@ -105,6 +107,11 @@ def test_lake_and_tail_are_one_table(
     )
     assert all(int(entry.split("-")[0]) < cut for _, entry, _ in ids(before))
     assert history(spark, cut - 10, cut - 10, lake=lake, live=live).count() == 0
+
+    # what is counted in it is read once: also where rows are looked for beside others
+    kept = metrics.prepare(found, 0, NOW).cache()
+    assert leaves(metrics.errors(kept)) == {"InMemoryRelation"}
+    kept.unpersist()
 
 
 def test_a_lake_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:

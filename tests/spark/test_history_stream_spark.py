@@ -58,7 +58,7 @@ def stream(spark: SparkSession, server: EmbeddedRedis, tmp_path: Path, namespace
     return Stream(spark, tmp_path, url=server.url, namespace=namespace, queues="q")
 
 
-@pytest.mark.each_spark
+@pytest.mark.each_spark(cluster="long")
 def test_a_stream_goes_on_where_it_stopped(
     stream: Stream, client: redis.Redis, keys: QueueKeys
 ) -> None:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ import pytest
 
 from rqueue.embedded.child_process import KeptProcess
 from tests.support.spark_home import quick_start, spark_home, use_spark_home
+from tests.support.spark_python import SparkPython
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,9 +46,13 @@ _COMMON = {
 LOCAL_SETTINGS = _COMMON | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
 }
-"""Spark interprets its plans: for a few rows that is quicker than to make Java of each of them. On
-the cluster, and in the processes that tests start, it does as it always does."""
+"""For a few rows a plan costs more than to run it. Spark interprets plans, rather than to make Java
+of each of them, plans once and not again behind each shuffle, and derives no conditions from
+others. On the cluster, and in the processes that tests start, it does as it always does."""
 
 _CLUSTER_SETTINGS = _COMMON | {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
 
@@ -180,6 +185,7 @@ class Sparks:
         self._session: SparkSession | None = None
         self._kind = ""
         self._cluster: Cluster | None = None
+        self._python = SparkPython(self._directory)
 
     @property
     def cluster(self) -> Cluster:
@@ -192,6 +198,8 @@ class Sparks:
         """The session of that kind, started or still running."""
         from rqueue.spark import session
 
+        if kind == LOCAL:
+            self._python.start()
         if self._session is None or self._kind != kind:
             self.end_session()
             conf = {
@@ -202,7 +210,8 @@ class Sparks:
                 "spark.local.dir": str(self._directory / "local"),
             }
             master = self.cluster.url if kind == CLUSTER else "local[2]"
-            self._session = session(master, "rqueue-tests", **conf)
+            with self._python.used() if kind == LOCAL else nullcontext():
+                self._session = session(master, "rqueue-tests", **conf)
             self._kind = kind
         return self._session
 
@@ -217,6 +226,7 @@ class Sparks:
         if self._cluster is not None:
             self._cluster.stop()
         end_gateway()
+        self._python.end()
         shutil.rmtree(self._directory, ignore_errors=True)
 
 

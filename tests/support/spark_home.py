@@ -21,8 +21,11 @@ from shutil import rmtree
 
 from rqueue.spark.java import find_java
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java: compile fast rather than well, and collect with few threads."""
+QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+)
+"""For Java: compile fast rather than well, with room for all that is compiled, and collect with few
+threads, and not since classes were loaded."""
 
 PARTS = ("bin", "jars", "sbin")
 """What Java and its scripts need of PySpark's folder."""

@@ -56,23 +56,23 @@ HISTOGRAM_EDGES = tuple(
 )  # ms: 1, 2, 5, 10, ... 5·10⁹ (58 days)
 """Upper ends of the bins of `histogram`, exclusive; a last bin holds what is beyond."""
 
-_PREPARED = f"""
-WITH timed AS (
-  SELECT *, CAST(split_part(entry, '-', 1) AS BIGINT) AS at_ms,
-    unix_millis({BEGUN}) AS started_ms, unix_millis(finished) AS finished_ms,
-    unix_millis(acquired) AS acquired_ms,
-    unix_millis(greatest(enqueued, due)) AS could_run_ms,
-    get_json_object(cause, '$.kind') AS cause_kind,
-    get_json_object(cause, '$.message') AS cause_message
-  FROM {{rows}}
-), sorted AS (
-  SELECT *, coalesce(outcome IN ('ack', 'retry', 'crash') OR (outcome = 'dead' AND (
-      cause_kind IN ('crash', 'time_limit')
-      OR (cause_kind IS NULL AND started IS NOT NULL))), false) AS attempt
-  FROM timed WHERE at_ms >= :start_ms AND at_ms < :end_ms
-), classed AS (
-  SELECT *, attempt AND started_ms IS NOT NULL AS ran FROM sorted
-)
+_STEPS = (
+    f"""
+SELECT *, CAST(split_part(entry, '-', 1) AS BIGINT) AS at_ms,
+  unix_millis({BEGUN}) AS started_ms, unix_millis(finished) AS finished_ms,
+  unix_millis(acquired) AS acquired_ms,
+  unix_millis(greatest(enqueued, due)) AS could_run_ms,
+  get_json_object(cause, '$.kind') AS cause_kind,
+  get_json_object(cause, '$.message') AS cause_message
+FROM {{rows}}""",
+    """
+SELECT *, coalesce(outcome IN ('ack', 'retry', 'crash') OR (outcome = 'dead' AND (
+    cause_kind IN ('crash', 'time_limit')
+    OR (cause_kind IS NULL AND started IS NOT NULL))), false) AS attempt
+FROM {rows} WHERE at_ms >= :start_ms AND at_ms < :end_ms""",
+    """
+SELECT *, attempt AND started_ms IS NOT NULL AS ran FROM {rows}""",
+    """
 SELECT queue, entry, row, id, task, `group`, share, labels, outcome, attempts, worker,
   coalesce(error, cause_kind, 'unknown') AS error, cause_kind, cause_message, at_ms,
   acquired_ms, started_ms, finished_ms, attempt,
@@ -85,8 +85,10 @@ SELECT queue, entry, row, id, task, `group`, share, labels, outcome, attempts, w
   CASE WHEN outcome IN ('ack', 'dead') THEN attempts + 1 END AS tries,
   CASE WHEN ran THEN greatest(started_ms - could_run_ms, 0) END AS wait_ms,
   CASE WHEN ran THEN greatest(finished_ms - started_ms, 0) END AS run_ms
-FROM classed
-"""
+FROM {rows}""",
+)
+"""Of `prepare`: each takes the rows of the one before. Not one query with a WITH clause: its parts
+get other numbers in a query that has such a clause too, which then finds no rows that are kept."""
 
 _COUNTS = """
   count_if(ended = 'done') AS done, count_if(ended = 'failed') AS failed,
@@ -112,7 +114,9 @@ def _spread(column: str) -> str:
 
 
 def _sql(rows: DataFrame, query: str, /, **values: object) -> DataFrame:
-    return rows.sparkSession.sql(query, args=values or None, rows=rows)
+    # `{rows}` is a view until the query is read; when a view goes, Spark lets go of what it keeps
+    # under the plan of that view, which so must not be the plan of rows that are kept.
+    return rows.sparkSession.sql(query, args=values or None, rows=rows.where("true"))
 
 
 def prepare(rows: DataFrame, start_ms: int, end_ms: int) -> DataFrame:
@@ -120,7 +124,9 @@ def prepare(rows: DataFrame, start_ms: int, end_ms: int) -> DataFrame:
 
     rows: of the schema of history. Worth caching: every function reads it.
     """
-    return _sql(rows, _PREPARED, start_ms=start_ms, end_ms=end_ms)
+    for step in _STEPS:
+        rows = _sql(rows, step, start_ms=start_ms, end_ms=end_ms)
+    return rows
 
 
 def totals(rows: DataFrame) -> DataFrame:
@@ -202,17 +208,15 @@ def errors(rows: DataFrame) -> DataFrame:
     """
     return _sql(
         rows,
-        """WITH last_tries AS (
-          SELECT queue, id, attempts FROM {rows} WHERE outcome = 'dead' AND NOT attempt)
-        SELECT r.error, count(*) AS attempts, count(DISTINCT r.queue, r.id) AS jobs,
-          count_if(r.outcome = 'dead' OR d.id IS NOT NULL) AS final,
-          sum(r.run_ms) AS wasted_ms, count(DISTINCT r.task) AS task_count,
-          slice(array_sort(collect_set(r.task)), 1, 3) AS tasks,
-          min(r.at_ms) AS first_ms, max(r.at_ms) AS last_ms
-        FROM {rows} r LEFT JOIN last_tries d
-          ON r.outcome = 'retry' AND d.queue = r.queue AND d.id = r.id
-          AND d.attempts = r.attempts
-        WHERE r.failed_attempt GROUP BY r.error ORDER BY attempts DESC, r.error""",
+        """SELECT error, count(*) AS attempts, count(DISTINCT queue, id) AS jobs,
+          count_if(final) AS final, sum(run_ms) AS wasted_ms, count(DISTINCT task) AS task_count,
+          slice(array_sort(collect_set(task)), 1, 3) AS tasks,
+          min(at_ms) AS first_ms, max(at_ms) AS last_ms
+        FROM (
+          SELECT *, outcome = 'dead' OR (outcome = 'retry' AND
+            count_if(NOT attempt) OVER (PARTITION BY queue, id, attempts) > 0) AS final
+          FROM {rows} WHERE failed_attempt OR outcome = 'dead')
+        WHERE failed_attempt GROUP BY error ORDER BY attempts DESC, error""",
     )
 
 

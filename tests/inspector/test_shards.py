@@ -189,16 +189,15 @@ TABLES = {
 def test_a_damaged_table_is_refused_with_a_sentence(
     fields: dict[str, str], spread: ShardedQueue, look: Inspector, client: redis.Redis
 ) -> None:
-    key = f"rqueue:{{{spread.name}}}:shards"
-    before = client.hgetall(key)
-    client.hset(key, mapping=fields)
-    (found,) = look.doctor(wait=lambda _seconds: None).check_queue(spread.name)
-    assert found.kind == "table" and not found.remedy
+    spread.advance()
+    client.hset(f"rqueue:{{{spread.name}}}:shards", mapping=fields)
+    doctor = look.doctor(wait=lambda _seconds: None)
+    (found,) = doctor.check_queue(spread.name)
+    assert (found.kind, found.remedy) == ("table", "put back version 2, which its shards keep")
     with pytest.raises(Exception, match="is damaged"):
         spread.table()
-    client.delete(key)
-    client.hset(key, mapping=before)  # type: ignore[arg-type]
-    assert spread.table().version == 2
+    assert doctor.heal(spread.name) == []
+    assert spread.table().version == 4
 
 
 def test_an_earlier_table_is_not_gone_by(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import redis
 
-from rqueue.errors import ServerError
+from rqueue.errors import QueueDamaged, ServerError
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.parts import Places
 from rqueue.model.shard_table import ShardTable, shard_of_name
@@ -15,7 +15,15 @@ from rqueue.protocol.commands.shards import kept_table, read_shards, set_shards
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 
-__all__ = ["KeptTable", "gone_with_its_queue", "kept_by_shards", "lost_table", "put_back"]
+__all__ = [
+    "KeptTable",
+    "compared",
+    "gone_with_its_queue",
+    "keep_anew",
+    "kept_by_shards",
+    "lost_table",
+    "put_back",
+]
 
 AHEAD = 2
 """By so much the version grows when a table is put back: one more than the newest that shards know
@@ -43,8 +51,32 @@ class Said:
 
 
 def kept_by_shards(places: Places, keys: QueueKeys) -> KeptTable:
-    """Ask the shards of a queue that are on this server, then those that their tables name,
-    wherever these are. Raises the server errors of this server."""
+    """Which of the tables that the shards of a queue keep is in force. Raises the server errors of
+    this server."""
+    said_by, away = _asked(places, keys)
+    tables = [one.table for one in said_by.values()]
+    newest = max(tables, key=lambda table: table.version, default=ShardTable(keys.queue))
+    same = [table.layout for table in tables if table.version == newest.version]
+    known = max((one.version for one in said_by.values()), default=0)
+    if not newest.version:
+        problem = away or "none of them keeps it"
+    elif any(layout != newest.layout for layout in same):
+        problem = f"they keep several tables of version {newest.version}"
+    elif known > newest.version:
+        problem = f"one knows version {known}, which none keeps"
+    elif execute(places.client_at(""), is_used(keys)):
+        problem = "the name has jobs or consumers of its own by now"
+    else:
+        problem = away
+    targets = [said_by.get(newest.name(number)) for number in newest.move.targets]
+    over = all(one and one.version == newest.version and not one.waits for one in targets)
+    return KeptTable(newest, problem, over)
+
+
+def _asked(places: Places, keys: QueueKeys) -> tuple[dict[str, Said], str]:
+    """What the shards of a queue say that are on this server, then those that their tables name,
+    wherever these are; and which of them cannot be asked, "" for none. Raises the server errors of
+    this server."""
     home = places.client_at("")
     left = {name: home for name in places.names() if _of(keys.queue, name)}
     said_by: dict[str, Said] = {}
@@ -61,23 +93,7 @@ def kept_by_shards(places: Places, keys: QueueKeys) -> KeptTable:
         for shard in table.served:
             if table.name(shard) not in said_by:
                 left[table.name(shard)] = places.client_at(shard.place)
-    tables = [one.table for one in said_by.values()]
-    newest = max(tables, key=lambda table: table.version, default=ShardTable(keys.queue))
-    same = [table.layout for table in tables if table.version == newest.version]
-    known = max((one.version for one in said_by.values()), default=0)
-    if not newest.version:
-        problem = away or "none of them keeps it"
-    elif any(layout != newest.layout for layout in same):
-        problem = f"they keep several tables of version {newest.version}"
-    elif known > newest.version:
-        problem = f"one knows version {known}, which none keeps"
-    elif execute(home, is_used(keys)):
-        problem = "the name has jobs or consumers of its own by now"
-    else:
-        problem = away
-    targets = [said_by.get(newest.name(number)) for number in newest.move.targets]
-    over = all(one and one.version == newest.version and not one.waits for one in targets)
-    return KeptTable(newest, problem, over)
+    return said_by, away
 
 
 def _ask(keys: QueueKeys, name: str, client: redis.Redis) -> Said:
@@ -87,7 +103,11 @@ def _ask(keys: QueueKeys, name: str, client: redis.Redis) -> Said:
     if of is None or of.decode("utf-8", "replace") != keys.queue:
         return Said(ShardTable(keys.queue))
     known = int(version) if version is not None and version.isdigit() else 0
-    return Said(_readable(keys.queue, execute(client, kept_table(its))), known, bool(fences))
+    try:
+        kept = execute(client, kept_table(its))
+    except QueueDamaged:
+        kept = {}
+    return Said(_readable(keys.queue, kept), known, bool(fences))
 
 
 def _readable(queue: str, fields: dict[str, str]) -> ShardTable:
@@ -108,8 +128,12 @@ def put_back(places: Places, keys: QueueKeys) -> bool:
     whether that was done. Raises the server errors."""
     kept = kept_by_shards(places, keys)
     home = places.client_at("")
-    there = execute(home, read_shards(keys), queue=keys.queue)
-    if kept.problem or there.version >= kept.table.version:
+    try:
+        there = execute(home, read_shards(keys), queue=keys.queue)
+    except QueueDamaged:
+        there = ShardTable(keys.queue)
+    known = there.version == kept.table.version and there.layout == kept.table.layout
+    if kept.problem or known or there.version > kept.table.version:
         return False
     fields = kept.table.fields | {"version": str(kept.table.version + AHEAD)}
     if kept.over:
@@ -117,6 +141,45 @@ def put_back(places: Places, keys: QueueKeys) -> bool:
     # an earlier one, or one made anew, may name shards that this one does not
     execute(home, remove_keys(keys, [keys.shards]))
     return execute(home, set_shards(keys, 0, fields), queue=keys.queue)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A table beside those that the shards keep which know its version. astray: the names of those
+    that keep another one, or none. outvoted: all of them do, two at least, and the same."""
+
+    astray: list[str]
+    outvoted: bool
+
+
+def compared(places: Places, table: ShardTable, keys: QueueKeys) -> Compared:
+    """Compare them. Raises the server errors of this server."""
+    said_by = {
+        name: said.table
+        for name, said in _asked(places, keys)[0].items()
+        if said.version == table.version
+    }
+    astray = [
+        name
+        for name, kept in said_by.items()
+        if kept.version != table.version or kept.layout != table.layout
+    ]
+    first, *others = [said_by[name] for name in astray] or [table]
+    alike = all(one.layout == first.layout for one in others)
+    known = all(said_by[name].version == table.version for name in astray)
+    return Compared(
+        sorted(astray), bool(others) and alike and known and len(astray) == len(said_by)
+    )
+
+
+def keep_anew(places: Places, table: ShardTable, keys: QueueKeys) -> None:
+    """Take away what shards keep that is not this table: it is given to them when they are informed
+    next. Raises the server errors."""
+    for name in compared(places, table, keys).astray:
+        shard = next((one for one in table.served if table.name(one) == name), None)
+        if shard is not None:
+            its = QueueKeys(name, keys.namespace)
+            execute(places.client_at(shard.place), remove_keys(its, [its.base + "kept_shards"]))
 
 
 def gone_with_its_queue(places: Places, keys: QueueKeys) -> list[Finding]:
@@ -128,8 +191,11 @@ def gone_with_its_queue(places: Places, keys: QueueKeys) -> list[Finding]:
     (of,) = execute(home, meta_fields(keys, "shard_of"))
     if of is None or of.decode("utf-8", "replace") != parent.queue:
         return []
-    if execute(home, read_shards(parent), queue=parent.queue).version:
-        return []
+    try:
+        if execute(home, read_shards(parent), queue=parent.queue).version:
+            return []
+    except QueueDamaged:
+        return []  # which is found in that queue
     says = f"the table of queue '{parent.queue}', whose shard it is, is gone"
     return [lost_table(places, parent, keys.queue, "table", says)]
 

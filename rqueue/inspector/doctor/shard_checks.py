@@ -12,9 +12,14 @@ from rqueue.client._sync.shard_course import advance
 from rqueue.errors import QueueDamaged, ServerError
 from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.doctor.kept_tables import gone_with_its_queue, lost_table
+from rqueue.inspector.doctor.kept_tables import (
+    compared,
+    gone_with_its_queue,
+    keep_anew,
+    lost_table,
+)
 from rqueue.inspector.parts import Part, Parts, Places
-from rqueue.model.shard_table import Shard, ShardTable
+from rqueue.model.shard_table import SHARDS_MAX, Shard, ShardTable
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.protocol.commands.shards import lift_fence, read_shards
@@ -52,7 +57,8 @@ def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
     try:
         parts = places.spread([keys.queue]).get(keys.queue)
     except QueueDamaged as error:
-        return [_finding(keys, "table", f"its table of shards is damaged: {error.problem}")]
+        says = f"its table of shards is damaged: {error.problem}"
+        return [lost_table(places, keys, keys.queue, "table", says)]
     if parts is None or parts.table is None:
         return gone_with_its_queue(places, keys)
     if not parts.table.version:
@@ -66,7 +72,21 @@ def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
             f" {max(versions)}: an earlier one was put back"
         )
         return [lost_table(places, keys, keys.queue, "table-behind", says)]
+    beside = compared(places, parts.table, keys)
+    if beside.outvoted:
+        says = "its table of shards is not the one that its shards keep"
+        return [lost_table(places, keys, keys.queue, "table-other", says)]
     found = [
+        _finding(
+            keys,
+            "kept-table",
+            f"its shard '{name}' does not keep version {parts.table.version} of the table as it is",
+            name,
+            AGAIN,
+        )
+        for name in beside.astray
+    ]
+    found += [
         unchecked(name, redact(part.shard.place), missing[name])
         for part in parts
         if part.shard is not None and (name := part.name) in missing
@@ -127,6 +147,7 @@ def see_to_shards(places: Places, keys: QueueKeys) -> None:
     def run(shard: Shard | None, call: ScriptCall[Any]) -> Any:
         return execute(home if shard is None else places.client_at(shard.place), call)
 
+    keep_anew(places, execute(home, read_shards(keys), queue=keys.queue), keys)
     table = advance(run, keys)
     if table.moving:
         return
@@ -135,5 +156,6 @@ def see_to_shards(places: Places, keys: QueueKeys) -> None:
         client = places.client_at(shard.place)
         (fences,) = execute(client, meta_fields(its, "fences"))
         for source in _text(fences).split():
-            if source.isdecimal():
-                execute(client, lift_fence(its, table.version, int(source)))
+            # of what is no number of a shard nothing is left when any fence is lifted
+            number = int(source) if source.isdecimal() else SHARDS_MAX
+            execute(client, lift_fence(its, table.version, number))

@@ -63,7 +63,7 @@ def set_shards(keys: QueueKeys, before: int, fields: Mapping[str, Arg]) -> Scrip
 
 def _read_informed(reply: Any) -> Informed:
     _, word, behind, empty, fences, remembers = reply
-    waits_for = tuple(map(int, text(fences).split()))
+    waits_for = tuple(int(one) for one in text(fences).split() if one.isdecimal())
     return Informed(text(word), bool(behind), bool(empty), waits_for, bool(remembers))
 
 

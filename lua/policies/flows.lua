@@ -13,6 +13,7 @@
 --- STRUCTURE: none
 --- EXCLUDES: hold, last_value, ring, selectors, refusals, sorted, lifetime, unique, limits, shard, shares
 --- @include "flow/heard"
+--- @include "flow/member"
 
 --- `deferred`: job that is deferred -> how many parents it has. `gathered:<job>`: place of a parent that has ended among
 --- these -> what it left, JSON, [1, result] or [0, failure]; where nobody wants that, `heard:<job>` has one bit for each
@@ -58,10 +59,7 @@ end
 --- Whether a job with these tags, or this value, counts for the one that its id is derived from; that one and its place.
 function FLOWS.derived(id, text)
   if not string.find(text or '', '^[^;]-|p') then return nil end
-  local parent, place = string.match(id, '^(.+)%.(%d+)$')
-  -- a place is said in one way
-  if not place or string.byte(place) == 48 and place ~= '0' then return nil end
-  return parent, place
+  return member_reader()(id)
 end
 
 --- What a parent left, as JSON. `one` = {id=, ok=, result=, state=, cause=}. Many jobs may wait for it.

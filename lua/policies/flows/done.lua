@@ -1,22 +1,18 @@
---- The jobs that these ids are derived from, and the places of each, as runs: {first, last, first, last, ...}. Members
---- mostly end in their order: then one comparison a job is all.
+--- @include "flow/member"
+
+--- The jobs that these ids are derived from, and the places of each, as runs: {first, last, first, last, ...}.
 local function flows_done_members(gone)
-  local order, members, runs, at, last, pattern = {}, {}, nil, 0, nil, nil
-  local format = string.format
+  local order, members, before, runs, at = {}, {}, nil, nil, 0
+  local read = member_reader()
   for i = 1, #gone do
-    local id = gone[i]
-    if runs and id == format(pattern, last + 1) then
-      last = last + 1
-      runs[at] = last
-    else
-      local parent, digits = string.match(id, '^(.+)%.(%d+)$')
-      -- a place is said in one way
-      if parent and (string.byte(digits) ~= 48 or digits == '0') then
-        if not members[parent] then order[#order + 1], members[parent] = parent, {} end
-        runs, last, pattern = members[parent], tonumber(digits), string.gsub(parent, '%%', '%%%%') .. '.%d'
-        at = #runs + 2
-        runs[at - 1], runs[at] = last, last
-      end
+    local parent, place = read(gone[i])
+    if parent and parent == before and place == runs[at] + 1 then
+      runs[at] = place
+    elseif parent then
+      if not members[parent] then order[#order + 1], members[parent] = parent, {} end
+      before, runs = parent, members[parent]
+      at = #runs + 2
+      runs[at - 1], runs[at] = place, place
     end
   end
   return order, members
@@ -34,10 +30,9 @@ end
 --- These jobs are done, and their values are about to go. `said`, `arguments`: of the settle. A job whose id is derived
 --- from that of one that waits counts for it: so the values of what is done need not be read.
 local function flows_done(base, queue, gone, said, arguments)
-  local edges = redis.call('EXISTS', base .. 'edges') == 1
-  if not edges and redis.call('EXISTS', base .. 'deferred') == 0 then return end
+  if redis.call('EXISTS', base .. 'edges', base .. 'deferred') == 0 then return end
   --- @hooks awaits
-  local order, members = flows_done_members(gone)
+  local edges, order, members = redis.call('EXISTS', base .. 'edges') == 1, flows_done_members(gone)
   local results = {}
   for i = 1, said.done do
     local at = said.results + 3 * (i - 1)

@@ -15,6 +15,7 @@ end
 --- these; one with a number from before is known, however long ago it ended, and goes into `refused`.
 local function flows_parents(base, plan, ids, refused)
   local stored, deferred, named, first = {}, {}, {}, 0
+  local read = member_reader()
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
       if ids[i] then
@@ -27,15 +28,14 @@ local function flows_parents(base, plan, ids, refused)
   plan.ends, first = {}, 0
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
-      local job, place = FLOWS.derived(ids[i] or '', run.counts and '|p')
       if ids[i] and run.counts then
+        local job, place = read(ids[i])
         local its = job and deferred[job]
         if job and not its then
           its = flows_parents_of(base, job)
           deferred[job] = its
         end
         if not its then return redis.error_reply('NOPARENT over ' .. (job or ids[i])) end
-        place = tonumber(place)
         if its.open and place == its.total and place < FLOWS.PARENTS then
           its.total = its.total + 1
           plan.joined = plan.joined or {}

@@ -255,6 +255,18 @@ class ShardTable:
         ]
         return " ".join(change.text for change in [*now, *self.past][:PAST_MAX])
 
+    def without(self, number: int) -> dict[str, str]:
+        """The fields of the next version, in which this shard is given up with all that it has:
+        nobody waits for it."""
+        shard = self.shards[number]
+        gone = shard._replace(state="gone")
+        fields = {**self.fields, str(number): gone.text, "version": str(self.version + 1)}
+        if self.moving.split(" ")[1:2] == [str(number)]:
+            fields["moving"] = ""
+        if shard.state == "open":
+            fields["past"] = self.past_with([gone])
+        return fields
+
     @property
     def move(self) -> Move:
         """What goes on now."""

@@ -74,12 +74,12 @@ def advancing(keys: QueueKeys) -> Steps:
                 )
             before = table.version
             continue
+        yield from _lift_left_over(keys, table, informed)
         if table.moving:
             if not (yield from _lift(keys, table, informed)):
                 return table
             yield None, set_shards(keys, table.version, {"moving": ""})
             continue
-        yield from _lift_left_over(keys, table, informed)
         over = [
             shard
             for shard in table.served
@@ -132,11 +132,14 @@ def _tell(
 def _lift_left_over(
     keys: QueueKeys, table: ShardTable, informed: dict[int, Informed]
 ) -> Generator[Asked, Any, None]:
-    """Nothing moves: who waits still does so for a shard that was given up."""
+    """Lift the fences of shards that were given up, which the next change may find, and all where
+    nothing moves."""
+    served = {shard.number for shard in table.served}
     for number, found in informed.items():
         its = QueueKeys(table.name(number), keys.namespace)
         for source in found.fences:
-            yield table.shards[number], lift_fence(its, table.version, source)
+            if not table.moving or source not in served:
+                yield table.shards[number], lift_fence(its, table.version, source)
 
 
 def _remembered(

@@ -126,13 +126,8 @@ class AsyncShardChanges:
             if table.open == [shard]:
                 raise ConfigError("shard", f"shard {number} is the last one")
             await self._require_away(shard)
-            gone = shard._replace(state="gone")
-            fields = {**table.fields, str(number): gone.text, "version": str(table.version + 1)}
-            if table.moving.split(" ")[1:2] == [str(number)]:
-                fields["moving"] = ""
-            if shard.state == "open":
-                fields["past"] = table.past_with([gone])
-            if await self._queue._run(set_shards(self._queue.keys, table.version, fields)):
+            call = set_shards(self._queue.keys, table.version, table.without(number))
+            if await self._queue._run(call):
                 await self._shards.advance()
                 return number
         raise ShardsMoving(self._queue.name, "changed by others again and again")

@@ -127,13 +127,8 @@ class ShardChanges:
             if table.open == [shard]:
                 raise ConfigError("shard", f"shard {number} is the last one")
             self._require_away(shard)
-            gone = shard._replace(state="gone")
-            fields = {**table.fields, str(number): gone.text, "version": str(table.version + 1)}
-            if table.moving.split(" ")[1:2] == [str(number)]:
-                fields["moving"] = ""
-            if shard.state == "open":
-                fields["past"] = table.past_with([gone])
-            if self._queue._run(set_shards(self._queue.keys, table.version, fields)):
+            call = set_shards(self._queue.keys, table.version, table.without(number))
+            if self._queue._run(call):
                 self._shards.advance()
                 return number
         raise ShardsMoving(self._queue.name, "changed by others again and again")

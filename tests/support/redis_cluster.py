@@ -11,6 +11,7 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -44,8 +45,8 @@ class ClusterNode:
         self.server = server
         self.password = password
         self.port = port_of(server)
-        with self.client() as client:
-            self.id: str = client.execute_command("CLUSTER", "MYID").decode()
+        self._asking = self.client()
+        self.id: str = self.ask("CLUSTER", "MYID").decode()
 
     def __repr__(self) -> str:
         return f"ClusterNode({self.port}, {self.id[:6]}, alive={self.alive})"
@@ -63,9 +64,14 @@ class ClusterNode:
         return redis.Redis(port=self.port, password=self.password, **options)
 
     def ask(self, *words: object) -> Any:
-        """One command, over a connection of its own."""
-        with self.client() as client:
-            return client.execute_command(*words)  # type: ignore[arg-type]
+        """One command, over a connection of the node's own: it is asked again and again."""
+        return self._asking.execute_command(*words)  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        """End the server, and what it is asked over."""
+        self._asking.close()
+        self.server.kill()  # a request would be waited for, by a master for its replicas
+        self.server.stop()
 
     def info(self) -> dict[str, str]:
         """What CLUSTER INFO says."""
@@ -87,11 +93,17 @@ class NodeView:
         self.master = "" if master == "-" else master
         self.open = [word for word in slots if word.startswith("[")]
         """Slots under way, as `[93-<-id]` (importing) and `[93->-id]` (migrating)."""
-        self.slots: list[int] = []
-        for word in slots:
-            if not word.startswith("["):
-                first, _, last = word.partition("-")
-                self.slots += range(int(first), int(last or first) + 1)
+        self.ranges = tuple(word for word in slots if not word.startswith("["))
+        """Its slots as they are written: `7` or `5-9`."""
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """Its slots, each for itself."""
+        found: list[int] = []
+        for word in self.ranges:
+            first, _, last = word.partition("-")
+            found += range(int(first), int(last or first) + 1)
+        return found
 
 
 class SmallCluster:
@@ -228,7 +240,7 @@ class SmallCluster:
             rows = node.view()
             if any(row.open for row in rows):
                 return False
-            seen.add(tuple(sorted((row.id, row.master, tuple(row.slots)) for row in rows)))
+            seen.add(tuple(sorted((row.id, row.master, row.ranges) for row in rows)))
         return len(seen) == 1
 
     def settle(self) -> None:
@@ -259,8 +271,7 @@ class SmallCluster:
 
     def stop(self) -> None:
         for node in self.members:
-            node.server.kill()  # a request would be waited for, by a master for its replicas
-            node.server.stop()
+            node.stop()
 
 
 def _linked(node: ClusterNode) -> bool:

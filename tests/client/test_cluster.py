@@ -295,8 +295,7 @@ def test_asyncio_follows_slots_and_promotions(replicated_cluster: SmallCluster) 
     names = cluster.queues_everywhere()
     victim = cluster.home(names[0])
 
-    async def produce(queue: AsyncQueue, stop: asyncio.Event) -> list[str]:
-        accepted: list[str] = []
+    async def produce(queue: AsyncQueue, accepted: list[str], stop: asyncio.Event) -> None:
         while not stop.is_set():
             id_ = f"job-{len(accepted)}"
             try:
@@ -305,20 +304,24 @@ def test_asyncio_follows_slots_and_promotions(replicated_cluster: SmallCluster) 
                 await asyncio.sleep(0.05)
             else:
                 accepted.append(id_)
-        return accepted
 
     async def main() -> None:
         async with AsyncQueue(names[0], cluster.cluster_url) as root:
             stop = asyncio.Event()
             queues = [root.at(name) for name in names]
-            producers = [asyncio.create_task(produce(queue, stop)) for queue in queues]
+            accepted: list[list[str]] = [[] for _ in queues]
+            producers = [
+                asyncio.create_task(produce(queue, its, stop))
+                for queue, its in zip(queues, accepted, strict=True)
+            ]
+            await asyncio.to_thread(until, lambda: all(accepted), "a job of each", PATIENCE)
             await asyncio.to_thread(move_slot, cluster, slot_of(names[1]), seed=1)
             await asyncio.to_thread(cluster.kill_master, victim)
             handle = await root.send("t", options=Options(id="last"))
             async with root.consumer(jobs=10_000) as consumer:
                 waiting = asyncio.create_task(handle.result(PATIENCE))
                 stop.set()
-                accepted = [await producer for producer in producers]
+                await asyncio.gather(*producers)
                 seen = []
                 while jobs := await consumer.pull():
                     seen += [job.id for job in jobs]
@@ -328,7 +331,6 @@ def test_asyncio_follows_slots_and_promotions(replicated_cluster: SmallCluster) 
             found = [id_ for id_ in seen if id_ != "last"]
             assert found[: len(accepted[0])] == accepted[0], "all, in order"
             assert len(found) - len(accepted[0]) <= 1
-            assert all(accepted)
             for queue, ids in zip(queues[1:], accepted[1:], strict=True):
                 assert (await queue.counts()).ready - len(ids) in (0, 1)
 

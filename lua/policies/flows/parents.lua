@@ -1,5 +1,6 @@
 --- @hooks awaits
 --- @include "flow/ends"
+--- @include "flow/member"
 --- @include "result/read"
 
 --- What a job of this id has to say of the parents that come to it: {total=, open=}, false where it does not wait.

@@ -59,7 +59,8 @@ end
 --- Whether a job with these tags, or this value, counts for the one that its id is derived from; that one and its place.
 function FLOWS.derived(id, text)
   if not string.find(text or '', '^[^;]-|p') then return nil end
-  return member_reader()(id)
+  local parent, place = member_read(id)
+  return parent, place
 end
 
 --- What a parent left, as JSON. `one` = {id=, ok=, result=, state=, cause=}. Many jobs may wait for it.

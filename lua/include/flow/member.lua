@@ -1,19 +1,11 @@
 --- Ids that say which job they count for, "<job>.<place>".
 
---- A function that reads one id after the other: the job that it is derived from and its place, nil where it is not
---- derived. Members mostly come and end in their order: then one comparison is all.
-local function member_reader()
-  local job, place, next_one
-  local format = string.format
-  return function(id)
-    if job and id == format(next_one, place + 1) then
-      place = place + 1
-      return job, place
-    end
-    local parent, digits = string.match(id, '^(.+)%.(%d+)$')
-    -- a place is said in one way
-    if not parent or string.byte(digits) == 48 and digits ~= '0' then return nil end
-    job, place, next_one = parent, tonumber(digits), string.gsub(parent, '%%', '%%%%') .. '.%d'
-    return job, place
-  end
+--- The job that an id is derived from, its place, and how the ids of that job's members are written, for string.format:
+--- most come and end in their order, so who reads many compares each with the next one first. nil where the id is not
+--- derived.
+local function member_read(id)
+  local job, digits = string.match(id, '^(.+)%.(%d+)$')
+  -- a place is said in one way
+  if not job or string.byte(digits) == 48 and digits ~= '0' then return nil end
+  return job, tonumber(digits), string.gsub(job, '%%', '%%%%') .. '.%d'
 end

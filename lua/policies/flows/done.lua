@@ -2,17 +2,20 @@
 
 --- The jobs that these ids are derived from, and the places of each, as runs: {first, last, first, last, ...}.
 local function flows_done_members(gone)
-  local order, members, before, runs, at = {}, {}, nil, nil, 0
-  local read = member_reader()
+  local order, members, runs, at, members_of = {}, {}, nil, 0, nil
+  local format = string.format
   for i = 1, #gone do
-    local parent, place = read(gone[i])
-    if parent and parent == before and place == runs[at] + 1 then
-      runs[at] = place
-    elseif parent then
-      if not members[parent] then order[#order + 1], members[parent] = parent, {} end
-      before, runs = parent, members[parent]
-      at = #runs + 2
-      runs[at - 1], runs[at] = place, place
+    local id = gone[i]
+    if runs and id == format(members_of, runs[at] + 1) then
+      runs[at] = runs[at] + 1
+    else
+      local parent, place, written = member_read(id)
+      if parent then
+        if not members[parent] then order[#order + 1], members[parent] = parent, {} end
+        runs, members_of = members[parent], written
+        at = #runs + 2
+        runs[at - 1], runs[at] = place, place
+      end
     end
   end
   return order, members

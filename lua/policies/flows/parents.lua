@@ -16,7 +16,7 @@ end
 --- these; one with a number from before is known, however long ago it ended, and goes into `refused`.
 local function flows_parents(base, plan, ids, refused)
   local stored, deferred, named, first = {}, {}, {}, 0
-  local read = member_reader()
+  local job, place, written
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
       if ids[i] then
@@ -30,7 +30,11 @@ local function flows_parents(base, plan, ids, refused)
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
       if ids[i] and run.counts then
-        local job, place = read(ids[i])
+        if job and ids[i] == string.format(written, place + 1) then
+          place = place + 1
+        else
+          job, place, written = member_read(ids[i])
+        end
         local its = job and deferred[job]
         if job and not its then
           its = flows_parents_of(base, job)

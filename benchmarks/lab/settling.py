@@ -17,7 +17,7 @@ from rqueue.protocol.policies import Kind
 WINDOW = 100
 """Jobs that one call settles, and pulls."""
 
-BURST = 5
+BURST = 20
 """Calls of one queue before it is the turn of the next."""
 
 

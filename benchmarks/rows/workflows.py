@@ -50,7 +50,7 @@ def _streamed(jobs: int) -> Iterator[list[Put]]:
 def workflows(bench: Bench) -> list[Figure]:
     """The queues take turns of a few calls; of what one costs more than the plain queue the median
     over all turns counts, since others run on the machine too."""
-    jobs = bench.size.of(2_000, 100_000, 100_000)
+    jobs = bench.size.of(5_000, 100_000, 100_000)
     kind = Kind.of(["flows"])
     target = Target(1.5, 1, more=False)
     plain, results = "a plain queue", "a plain queue that keeps results"

@@ -80,11 +80,11 @@ end
 function FLOWS.gather(base, job, its, total, runs, left)
   local key = FLOWS.noted(base, job, its)
   if its.mode ~= 'n' then
-    local words = {}
+    local words, count = {}, 0
     for i = 1, #runs, 2 do
       for place = runs[i], runs[i + 1] do
-        words[#words + 1] = string.format('%d', place)
-        words[#words + 1] = left[#words / 2 + 0.5]
+        count = count + 1
+        words[2 * count - 1], words[2 * count] = string.format('%d', place), left[count]
       end
     end
     if words[1] then redis.pcall('HSET', key, unpack(words)) end

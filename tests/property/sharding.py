@@ -10,8 +10,9 @@ that is enqueued once more while its job lives is known, also where its key has 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 
@@ -332,3 +333,22 @@ class Course:
         except QueueSharded:
             return
         raise AssertionError("the name itself took a job")
+
+
+KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
+"""Of the shards of a search: without order, and with order by key."""
+
+C = TypeVar("C", bound=Course)
+
+
+def courses(
+    kind_of: type[C], client: redis.Redis, lua: Scripts, *, seeds: int, steps: int
+) -> Iterator[C]:
+    """Courses of both kinds, each played to its end."""
+    for seed in range(seeds):
+        for kind in KINDS:
+            course = kind_of(client, lua, seed, kind)
+            for _ in range(steps):
+                course.step()
+            course.end()
+            yield course

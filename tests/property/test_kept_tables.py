@@ -15,11 +15,10 @@ from rqueue.protocol.commands.shards import of_version, set_shards
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
 from tests.property.planted import Fault, each
-from tests.property.sharding import KEYS, SHARDS, Course
+from tests.property.sharding import KEYS, KINDS, SHARDS, Course, courses
 from tests.property.sources import sound
 from tests.support.profiles import examples
 
-KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
 SEEDS, STEPS = examples(3, 8), 250
 TO_FIND = 8
 """Courses of each kind in which each planted fault is found."""
@@ -66,15 +65,8 @@ class LosingCourse(Course):
 
 def search(client: redis.Redis, lua: Scripts, seeds: int) -> None:
     """Courses of both kinds."""
-    losses = 0
-    for seed in range(seeds):
-        for kind in KINDS:
-            course = LosingCourse(client, lua, seed, kind)
-            for _ in range(STEPS):
-                course.step()
-            course.end()
-            losses += course.losses
-    assert losses > seeds
+    played = courses(LosingCourse, client, lua, seeds=seeds, steps=STEPS)
+    assert sum(course.losses for course in played) > seeds
 
 
 def test_a_lost_table_is_put_back(client: redis.Redis) -> None:

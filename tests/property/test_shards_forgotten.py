@@ -16,11 +16,10 @@ from rqueue.protocol.commands.shards import set_shards
 from rqueue.protocol.keys import queue_of
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.scripts import Scripts
-from tests.property.sharding import KEYS, SHARDS, Course
+from tests.property.sharding import KEYS, SHARDS, Course, courses
 from tests.property.sources import sound
 from tests.support.profiles import examples
 
-KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
 SEEDS, STEPS, TO_FIND = examples(3, 12), 250, 12
 
 
@@ -113,15 +112,8 @@ class ForgettingCourse(Course):
 
 def search(client: redis.Redis, lua: Scripts, seeds: int = SEEDS) -> None:
     """Courses of both kinds."""
-    forgotten = 0
-    for seed in range(seeds):
-        for kind in KINDS:
-            course = ForgettingCourse(client, lua, seed, kind)
-            for _ in range(STEPS):
-                course.step()
-            course.end()
-            forgotten += course.forgotten
-    assert forgotten > seeds
+    played = courses(ForgettingCourse, client, lua, seeds=seeds, steps=STEPS)
+    assert sum(course.forgotten for course in played) > seeds
 
 
 def test_what_is_left_goes_on_in_order(client: redis.Redis) -> None:

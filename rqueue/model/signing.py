@@ -16,7 +16,7 @@ from __future__ import annotations
 import hmac
 import re
 from binascii import b2a_base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import time_ns
 from typing import NamedTuple
 
@@ -31,6 +31,10 @@ __all__ = ["SIGNED_WITHIN_MS", "Signature", "Signer", "Verified", "key_id_of", "
 SIGNED_WITHIN_MS = 600_000
 """How far apart signing and enqueueing may be, the clocks' difference included: ten minutes, which
 is what a queue remembers ended ids for unless it is configured otherwise (`keep`)."""
+
+clock_ns: Callable[[], int] = time_ns
+"""The clock of who signs, in ns since the epoch: this host's, or that of a test whose queues are in
+memory, where time stands still and is moved."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TAG = rb"\|(?:%b)" % "|".join(tag.letter + tag.what.value for tag in TAGS).encode()
@@ -128,7 +132,7 @@ class Signer:
     def sign(self, queue: str, id: str, body: bytes, terms: str = NORMAL_TERMS) -> bytes:
         """`body` (unsigned JSON) with the signature that ties it to this queue, job id and terms,
         and to now."""
-        return self._sign(queue, id, body, terms, time_ns() // 1_000_000)
+        return self._sign(queue, id, body, terms, clock_ns() // 1_000_000)
 
     def sign_for(self, queue: str, id: str, body: bytes, terms: str, at_ms: int) -> bytes:
         """The same for a job that will be enqueued later by itself, and then counts as enqueued at

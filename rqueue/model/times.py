@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rqueue.errors import ConfigError
 
-__all__ = ["When", "parse_duration", "parse_size", "parse_when"]
+__all__ = ["When", "parse_duration", "parse_moment", "parse_size", "parse_when"]
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h|d|w)", re.IGNORECASE)
@@ -101,6 +101,15 @@ def parse_when(value: datetime | timedelta | float | str, setting: str = "when")
             setting, f"{value!r} is no Unix time of these years; for a delay pass a timedelta"
         )
     return When(round(value * 1000), None)
+
+
+def parse_moment(value: datetime | float | str, setting: str) -> int:
+    """A moment as `parse_when` reads it, in ms since the epoch. Raises ConfigError, also for a
+    duration: it is from no known time on."""
+    at_ms = parse_when(value, setting).at_ms
+    if at_ms is None:
+        raise ConfigError(setting, f"a time, not a duration: {value!r}")
+    return at_ms
 
 
 def _time_of_text(text: str, setting: str) -> datetime | timedelta:

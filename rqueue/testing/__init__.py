@@ -3,6 +3,7 @@
 | module | has |
 | --- | --- |
 | `harness` | what the pytest fixture `rqueue` gives: jobs are asserted and run in the test itself |
+| `replaced_server` | a server in memory in the place of all others |
 | `expectations` | which jobs are meant, and what is said where they are not there |
 | `one_thread_worker` | runs jobs as a worker does, in the thread that asks for it |
 | `due_times` | when something becomes due next |

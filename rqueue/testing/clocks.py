@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.expect import expect
-from rqueue.model.times import parse_when
+from rqueue.model.times import parse_moment
 from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import move_clock, read_clock, reset_clock, stop_clock
 from rqueue.transport.redis_client import execute
@@ -61,17 +61,18 @@ class FrozenTime:
 
 
 @contextmanager
-def frozen_time(queue: Queue, at: datetime | float | None = None) -> Iterator[FrozenTime]:
-    """Stop the clock of `queue`, at this moment or at an aware datetime (or Unix time); it goes on
-    as Redis's own when the block is left.
+def frozen_time(queue: Queue, at: datetime | float | str | None = None) -> Iterator[FrozenTime]:
+    """Stop the clock of `queue`, at this moment or at an aware datetime (Unix time, ISO text); it
+    goes on as Redis's own when the block is left.
 
     Delays, retries, leases and keeping times are then exact: nothing becomes due by itself, however
     slow the machine is. Raises ConfigError and the server errors.
     """
     expect("queue", queue, Queue, "a Queue")
-    at_ms = None if at is None else parse_when(at, "at").at_ms
-    if at_ms is None:
+    if at is None:
         at_ms = execute(queue.redis, read_clock(queue.keys)).now
+    else:
+        at_ms = parse_moment(at, "at")
     execute(queue.redis, stop_clock(queue.keys, at_ms))
     try:
         yield FrozenTime(queue)

@@ -17,19 +17,19 @@ from rqueue.model.expect import expect_number
 from rqueue.model.ids import new_id
 from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_info import JobInfo
-from rqueue.model.times import parse_duration, parse_when
-from rqueue.protocol.exchange import KNOWN
+from rqueue.model.times import parse_duration, parse_moment, parse_when
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.context import JobContext
 from rqueue.testing.due_times import has_consumers, has_upkeep, has_work, next_due, queues_in
 from rqueue.testing.expectations import Expected, When, line_of, listed
 from rqueue.testing.one_thread_worker import Drained, OneThreadWorker, Ran, Steps
+from rqueue.testing.replaced_server import replaced_server
 from rqueue.testing.travelling import TRAVELLED, too_many
 from rqueue.transport import stand_in
 from rqueue.transport.connection import Connection
 from rqueue.transport.memory.clients import open_memory_client
-from rqueue.transport.memory.server import forget, server_of
+from rqueue.transport.memory.server import MemoryServer
 
 __all__ = ["Harness", "in_memory"]
 
@@ -41,9 +41,6 @@ WAITING = ("ready", "blocked", "scheduled", "parked", "deferred", "held")
 ROUNDS = 100_000
 """Jobs that one drain runs at the most: beyond them a job enqueues itself again and again."""
 
-NAME = "rqueue-test"
-"""Of the server in memory: each test begins with a new one."""
-
 
 class Harness:
     """The queues of this process while a test runs: in memory, on a clock that stands still.
@@ -52,13 +49,17 @@ class Harness:
     thread that calls it; `travel` moves the clock. inline: jobs run where they are enqueued.
     """
 
-    def __init__(self, *, inline: bool = False) -> None:
-        self._inline = inline
+    def __init__(self, name: str, server: MemoryServer, *, inline: bool = False) -> None:
+        self._server = server
+        self._client = open_memory_client(name)
         self._turn = threading.RLock()
         self._running = False
         self._worker: OneThreadWorker | None = None
         self.ran: list[Ran] = []
         """The attempts that have run, in their order."""
+        server.before_wait = self._waits
+        if inline:
+            stand_in.behind_call = self._run_inline
 
     # -- the time ----------------------------------------------------------------------------------
 
@@ -269,34 +270,10 @@ class Harness:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """From now on this process's queues are these. Raises LifecycleError where others are."""
-        if stand_in.name_of():
-            raise LifecycleError("the queues of this process are in memory already")
-        self._server = server_of(NAME)
-        clock = self._server.clock
-        clock.stop(clock.now_us // 1000 * 1000)  # whole ms, as the queues count
-        self._client = open_memory_client(NAME)
-        self._worker = None
-        self._known = dict(KNOWN)
-        stand_in.begin(NAME)
-        default_queues.disconnect()
-        KNOWN.clear()
-        self._server.before_wait = self._waits
-        if self._inline:
-            stand_in.behind_call = self._run_inline
-
-    def end(self) -> None:
-        """The process's queues are again where they were. What is waiting is gone."""
-        try:
-            if self._worker is not None:
-                self._worker.close()
-        finally:
-            stand_in.end()
-            default_queues.disconnect()
-            forget(NAME)
-            KNOWN.clear()
-            KNOWN.update(self._known)
+    def close(self) -> None:
+        """End what the application began around its jobs (its shutdown), and leave the queues."""
+        if self._worker is not None:
+            self._worker.close()
 
     def _run_inline(self) -> None:
         if not self._running:
@@ -381,12 +358,16 @@ def _raise_first(jobs: Sequence[Ran]) -> None:
 
 
 @contextmanager
-def in_memory(*, inline: bool = False) -> Iterator[Harness]:
-    """The process's queues are in memory inside of the block: see `Harness`. Raises ConfigError
-    where lupa is not installed (`rqueue[testing]`), LifecycleError inside of another such block."""
-    harness = Harness(inline=inline)
-    harness.begin()
-    try:
-        yield harness
-    finally:
-        harness.end()
+def in_memory(
+    *, inline: bool = False, at: datetime | float | str | None = None
+) -> Iterator[Harness]:
+    """The process's queues are in memory inside of the block: see `Harness`. at: the time at which
+    it begins, an aware datetime, Unix time or ISO text; None: now. Raises ConfigError where `at` is
+    no such time or lupa is not installed (`rqueue[testing]`), LifecycleError inside of another such
+    block."""
+    with replaced_server(None if at is None else parse_moment(at, "at")) as (name, server):
+        harness = Harness(name, server, inline=inline)
+        try:
+            yield harness
+        finally:
+            harness.close()

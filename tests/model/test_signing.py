@@ -230,7 +230,7 @@ def test_a_put_that_waited_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyP
     now = time.time_ns()
     for minutes in (20, 40):
         later = now + minutes * 60 * 10**9
-        monkeypatch.setattr("rqueue.model.signing.time_ns", lambda later=later: later)
+        monkeypatch.setattr("rqueue.model.signing.clock_ns", lambda later=later: later)
         *_, id_, envelope = box.call().args
         verified = SIGNER.verify("q", id_, envelope)
         assert verified.signed_ms == later // 10**6

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from time import time_ns
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import rqueue as rq
 from rqueue import App, Depends, Middleware, RetryPolicy, Unique, chain, chord, current_job, task
 from rqueue.client import default_queues
+from rqueue.model import signing
 from rqueue.testing import Harness, in_memory
 
 Recorder = Callable[..., Any]
@@ -315,8 +317,7 @@ def test_all_that_is_around_a_job_is_there(queues: Harness, done: list[Any]) -> 
         assert done[-1] == "dead past"
         with pytest.raises(ValueError, match="past"):
             queues.run_job(works, datetime(1999, 1, 1, tzinfo=UTC))
-        queues.end()
-        queues.begin()
+        queues.close()
     assert done[-1] == "shutdown"
 
 
@@ -350,6 +351,12 @@ def test_signed_jobs_run_however_far_the_clock_is_moved(
     with in_memory() as queues:
         record.enqueue_in(86_400 * 30, "x")
         assert queues.travel("31d").ran == 1
+        record.enqueue_in(60, "y")
+        assert [ran.outcome for ran in queues.travel("1h").jobs] == ["done"]
+    with in_memory(at="2020-02-29T12:00Z") as queues:
+        record.enqueue("z")
+        assert [ran.outcome for ran in queues.drain().jobs] == ["done"]
+    assert signing.clock_ns is time_ns
 
 
 def test_a_result_that_nobody_makes_is_no_wait(queues: Harness, recorder: Recorder) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import unittest
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,10 @@ def test_inline(rqueue):
     send.enqueue("b")
     assert outbox[-1] == "b"
 
+@pytest.mark.rqueue(at="2030-01-31T08:00Z")
+def test_at(rqueue):
+    assert rqueue.now.isoformat() == "2030-01-31T08:00:00+00:00"
+
 class Cases(RqueueTestMixin, unittest.TestCase):
     def test_mixin(self):
         send.enqueue("c")
@@ -55,7 +60,7 @@ def test_a_project_has_the_fixture(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "3 passed" in ran.stdout
+    assert "4 passed" in ran.stdout
 
 
 def test_the_plugin_loads_nothing() -> None:
@@ -76,6 +81,7 @@ def test_a_django_test_case_has_the_harness() -> None:
 
 class _Case(RqueueTestMixin, unittest.TestCase):
     rqueue_inline = True
+    rqueue_at = datetime(2030, 1, 31, 8, tzinfo=UTC)
 
     def runTest(self) -> None:
         from rqueue import task
@@ -88,6 +94,7 @@ class _Case(RqueueTestMixin, unittest.TestCase):
 
         mixed.enqueue()
         self.assertEqual(ran, [1])
+        self.assertEqual(self.rqueue.now, self.rqueue_at)
 
 
 def test_the_mixin_may_run_inline(monkeypatch: pytest.MonkeyPatch) -> None:

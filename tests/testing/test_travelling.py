@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ import rqueue as rq
 from rqueue import ConfigError, ProducerLost, stream, task
 from rqueue.errors import LifecycleError
 from rqueue.model.parents import LOST_MS
-from rqueue.testing import Harness, harness
+from rqueue.testing import Harness, harness, in_memory
 from rqueue.testing.due_times import has_consumers
 
 Recorder = Any
@@ -107,3 +107,36 @@ def test_a_producer_that_does_not_come_back(queues: Harness, recorder: Recorder)
     queues.travel(2)
     with pytest.raises(ProducerLost):
         rq.queue("q").job("w").result(0)
+
+
+def test_a_test_begins_when_it_says(tasks: None, no_defaults: Any) -> None:
+    at = datetime(2030, 1, 31, 8, tzinfo=UTC)
+    for given in (at, at.timestamp(), "2030-01-31T09:00+01:00"):
+        with in_memory(at=given) as queues:
+            assert queues.now == at
+            assert queues.travel("1h").ran == 0
+            assert queues.now == at + timedelta(hours=1)
+    for no_time, said in (
+        (timedelta(hours=1), "not a duration"), ("1h", "not a duration"),
+        (at.replace(tzinfo=None), "no time zone"), (7, "no Unix time"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=said), in_memory(at=no_time):  # type: ignore[arg-type]
+            raise AssertionError("it began")
+
+
+@pytest.mark.parametrize("hour", range(24))
+def test_a_nightly_job_runs_on_the_way_at_its_hour_alone(
+    tasks: None, no_defaults: Any, hour: int
+) -> None:
+    ran: list[datetime] = []
+
+    @task(queue="reports", cron="0 3 * * *", tz="Europe/Berlin")
+    def nightly() -> None:
+        ran.append(queues.now)
+
+    with in_memory(at=datetime(2030, 7, 1, hour, 30, tzinfo=UTC)) as queues:
+        queues.travel("2h")
+        nights = [datetime(2030, 7, day, 1, tzinfo=UTC) for day in (1, 2)]
+        assert ran == [
+            night for night in nights if timedelta(0) <= queues.now - night <= timedelta(hours=2)
+        ]

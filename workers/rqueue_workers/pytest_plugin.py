@@ -11,7 +11,10 @@ import pytest
 if TYPE_CHECKING:
     from rqueue.testing import Harness
 
-MARKER = "rqueue(inline=False): how the fixture `rqueue` runs jobs: where they are enqueued, or not"
+MARKER = (
+    "rqueue(inline=False, at=None): whether jobs of the fixture `rqueue` run where they are"
+    " enqueued, and the time at which the test begins"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,7 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture
 def rqueue(request: pytest.FixtureRequest) -> Iterator[Harness]:
     """The program's queues in memory, while this test runs: assert what is enqueued, and run it
-    (`rqueue.testing.Harness`). `@pytest.mark.rqueue(inline=True)`: jobs run at enqueue."""
+    (`rqueue.testing.Harness`). `@pytest.mark.rqueue(inline=True)`: jobs run at enqueue;
+    `at=datetime(2030, 1, 31, 8, tzinfo=UTC)`: the test begins then."""
     from rqueue.testing import in_memory
 
     marker = request.node.get_closest_marker("rqueue")

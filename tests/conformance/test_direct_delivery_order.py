@@ -132,7 +132,7 @@ def test_a_recall_of_many_jobs_names_all_of_them(q: QueueFixture) -> None:
     """More than one reply can hold; in between one is cancelled."""
     consumer = q.join(7000)
     for start in range(0, 6500, 500):
-        q.put(*(f"{start + i:04}" for i in range(500)))
+        q.put_all((f"{start + i:04}", {}) for i in range(500))
         while consumer.state == "notified" or consumer.held < start + 500:
             consumer.pull()
     held = ids(consumer.pull(recall=True))

@@ -33,15 +33,23 @@ LOADED = ("rqueue_workers.run", "rqueue_workers.pool.supervisor", "rqueue_worker
 
 class ForkedProgram:
     """`python -m module arguments...` in the project's folder, as a process; as far as it is used
-    like `subprocess.Popen`. output: where it writes, also its errors."""
+    like `subprocess.Popen`. output: where it writes, also its errors; input: what it reads, nothing
+    where it is not given."""
 
     def __init__(
-        self, module: str, *arguments: str, output: BinaryIO, environment: Mapping[str, str]
+        self,
+        module: str,
+        *arguments: str,
+        output: BinaryIO,
+        input: BinaryIO | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._code: int | None = None
-        start = {"module": module, "arguments": arguments, "environment": dict(environment)}
+        environment = dict(os.environ if environment is None else environment)
+        start = {"module": module, "arguments": arguments, "environment": environment}
         self._forker = _forker()
-        self.pid: int = self._forker.ask(start, output.fileno())
+        streams = [output, *([input] if input else [])]
+        self.pid: int = self._forker.ask(start, *(stream.fileno() for stream in streams))
         # until it is reaped the number is its own
         self._ended = os.pidfd_open(self.pid)
 
@@ -134,7 +142,7 @@ def _serve(requests: socket.socket) -> dict[str, Any] | None:
     """Do what is asked for, until nobody is there any more: None. In a process that was begun for
     it: how to go on, its standard streams being as they should."""
     while True:
-        first, descriptors, *_ = socket.recv_fds(requests, 1, 1)
+        first, descriptors, *_ = socket.recv_fds(requests, 1, 2)
         if not first:
             return None
         request: dict[str, Any] = json.loads(first + _line(requests))
@@ -142,9 +150,13 @@ def _serve(requests: socket.socket) -> dict[str, Any] | None:
             answer = os.waitpid(request["reap"], 0)[1]
         elif not (answer := os.fork()):
             requests.close()
+            output, *input = descriptors
             for number in (1, 2):
-                os.dup2(descriptors[0], number)
-            os.close(descriptors[0])
+                os.dup2(output, number)
+            for descriptor in input:
+                os.dup2(descriptor, 0)
+            for descriptor in descriptors:
+                os.close(descriptor)
             return request
         for number in descriptors:
             os.close(number)

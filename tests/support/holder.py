@@ -8,30 +8,30 @@ returned, ids in place of jobs, or that its registration is lost.
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import RegistrationLost
 from rqueue.model.job import Delivery
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.forked_program import ForkedProgram
 
 
 class Holder:
-    """Such a process, with a registered consumer; it ends with the test's `with`."""
+    """Such a process, with a registered consumer; it ends with the test's `with`. options: those of
+    `Queue.consumer`."""
 
-    def __init__(self, url: str, queue: str, jobs: int) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.holder", url, queue, str(jobs)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, url: str, queue: str, **options: Any) -> None:
+        said = json.dumps({"renew": False, **options})
+        reads, asks = os.pipe()
+        answered, writes = os.pipe()
+        self._asks, self._answers = os.fdopen(asks, "w"), os.fdopen(answered)
+        with os.fdopen(reads, "rb") as asked, os.fdopen(writes, "wb") as answers:
+            self._process = ForkedProgram(
+                "tests.support.holder", url, queue, said, output=answers, input=asked
+            )
         self.name: str = self._read()
 
     def __enter__(self) -> Holder:
@@ -39,15 +39,13 @@ class Holder:
 
     def __exit__(self, *_error: object) -> None:
         self.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
+        self._asks.close()
+        self._answers.close()
 
     def ask(self, method: str, *arguments: Any) -> None:
         """Ask for one step; `answer` brings what came of it."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps([method, *arguments]) + "\n")
-        self._process.stdin.flush()
+        self._asks.write(json.dumps([method, *arguments]) + "\n")
+        self._asks.flush()
 
     def answer(self) -> Any:
         """What came of the oldest step whose answer was not read."""
@@ -72,16 +70,15 @@ class Holder:
         self._process.wait()
 
     def _read(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._answers.readline()
         assert line, "it has ended"
         return json.loads(line)
 
 
-def main(url: str, name: str, jobs: str) -> None:
+def main(url: str, name: str, options: str) -> None:
     """Serve one test."""
     with Queue(name, url) as queue:
-        consumer = queue.consumer(jobs=int(jobs), renew=False).register()
+        consumer = queue.consumer(**json.loads(options)).register()
         print(json.dumps(consumer.name), flush=True)
         for line in sys.stdin:
             method, *arguments = json.loads(line)

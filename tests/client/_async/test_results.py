@@ -1,9 +1,8 @@
 """Results: every state is told apart, nobody polls, nothing is consumed."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -30,6 +29,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol.commands import Ran, Retried, note_running, purge
 from rqueue.tasks.options import Options
 from tests.support.both import AsyncTogether, aoutside
+from tests.support.forked_program import ForkedProgram
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
@@ -292,6 +292,7 @@ async def test_a_waiter_in_another_process(
     consumer: AsyncConsumer,
     server: EmbeddedRedis,
     request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
     handle = await queue.send("t")
     program = (
@@ -299,16 +300,15 @@ async def test_a_waiter_in_another_process(
         "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(60))"
     )
     with monitoring(server.url) as monitor:
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, queue.name, server.url, handle.id],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        output = tmp_path / "said"
+        with output.open("wb") as written:
+            code = (program, queue.name, server.url, handle.id)
+            process = ForkedProgram("tests.support.run_code", *code, output=written)
         request.addfinalizer(process.kill)
         await aoutside(monitor.wait_for, "BLMOVE", handle.id)
         await consumer.ack(await apull_one(consumer), [1, 2])
-        said, _ = await aoutside(process.communicate, timeout=PATIENCE)
-    assert said == "[1, 2]\n"
+        assert await aoutside(process.wait, PATIENCE) == 0
+    assert output.read_text() == "[1, 2]\n"
 
 
 async def test_a_wait_survives_a_cut_connection_and_a_restart(

@@ -2,9 +2,8 @@
 """Results: every state is told apart, nobody polls, nothing is consumed."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -31,6 +30,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol.commands import Ran, Retried, note_running, purge
 from rqueue.tasks.options import Options
 from tests.support.both import Together, outside
+from tests.support.forked_program import ForkedProgram
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
@@ -276,6 +276,7 @@ def test_a_waiter_in_another_process(
     consumer: Consumer,
     server: EmbeddedRedis,
     request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
     handle = queue.send("t")
     program = (
@@ -283,16 +284,15 @@ def test_a_waiter_in_another_process(
         "print(Queue(sys.argv[1], sys.argv[2]).job(sys.argv[3]).result(60))"
     )
     with monitoring(server.url) as monitor:
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, queue.name, server.url, handle.id],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        output = tmp_path / "said"
+        with output.open("wb") as written:
+            code = (program, queue.name, server.url, handle.id)
+            process = ForkedProgram("tests.support.run_code", *code, output=written)
         request.addfinalizer(process.kill)
         outside(monitor.wait_for, "BLMOVE", handle.id)
         consumer.ack(pull_one(consumer), [1, 2])
-        said, _ = outside(process.communicate, timeout=PATIENCE)
-    assert said == "[1, 2]\n"
+        assert outside(process.wait, PATIENCE) == 0
+    assert output.read_text() == "[1, 2]\n"
 
 
 def test_a_wait_survives_a_cut_connection_and_a_restart(

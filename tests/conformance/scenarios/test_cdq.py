@@ -1,8 +1,6 @@
 """Curator's distributed queue (after TestDistributedQueue). Its normal mode is a consumer that does
 not ack, its safe mode one that does."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -19,12 +17,14 @@ from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
+from tests.support.forked_program import ForkedProgram
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 from tests.support.queue_fixture import QueueFixture, ids
 from tests.workers.children import WorkerFixture, eventually
 
 TEN = [f"j{n}" for n in range(10)]
+RUN_CODE = "tests.support.run_code"
 
 
 @pytest.fixture
@@ -118,18 +118,18 @@ from rqueue import Queue
 with Queue({queue_name!r}, {server.url!r}).consumer(jobs=7) as consumer:
     for jobs in consumer.drain():
         for job in jobs:
-            print(job.id)
+            print(job.id, flush=True)
         consumer.settle(ack=jobs)
 """
     with Queue(queue_name, server.url) as queue:
         with queue.putter() as putter:
             sent = [putter.put("t", n).id for n in range(200)]
-        processes = [
-            subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-            for _ in range(4)
-        ]
-        seen = [line for process in processes for line in process.communicate()[0].split()]
-        assert sorted(seen) == sorted(sent)
+        output = tmp_path / "seen"
+        with output.open("ab") as written:
+            code = [RUN_CODE, code]
+            processes = [ForkedProgram(*code, output=written) for _ in range(4)]
+        assert [process.wait(PATIENCE) for process in processes] == [0] * 4
+        assert sorted(output.read_text().split()) == sorted(sent)
         assert queue.counts().held == 0
 
 
@@ -254,15 +254,16 @@ with queue.consumer(jobs=3, lease=1.5) as consumer:
 
 
 def test_CDQ_19_a_leader_consumes_in_order_and_others_follow_it(
-    server: EmbeddedRedis, queue_name: str
+    server: EmbeddedRedis, queue_name: str, tmp_path: Path
 ) -> None:
     """C-31: one live consumer; what it held comes first to its successor."""
     seen = f"seen:{queue_name}"
     many = [f"m{n:03}" for n in range(60)]
     with Queue(queue_name, server.url) as queue:
         queue.configure(live_consumers=1)
-        code = [sys.executable, "-c", LEADER, queue_name, server.url, seen]
-        processes = [subprocess.Popen(code) for _ in range(3)]
+        code = [RUN_CODE, LEADER, queue_name, server.url, seen]
+        with (tmp_path / "said").open("wb") as said:
+            processes = [ForkedProgram(*code, output=said) for _ in range(3)]
         try:
             eventually(lambda: queue.redis.zcard(queue.keys.consumers) == 3, "three consumers")
             for some in (many[:20], many[20:40], many[40:]):

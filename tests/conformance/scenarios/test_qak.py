@@ -1,8 +1,5 @@
 """Acknowledge, reject, recover, kinds of consumers (Qpid's Ack-, Recover-, Basic-, BrowserTest)."""
 
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +8,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, LifecycleError, NotRegistered
 from rqueue.protocol.credit import GrantCredit
 from rqueue.testing import move_time
+from tests.support.holder import Holder
 from tests.support.patience import PATIENCE
 from tests.support.queue_fixture import QueueFixture, ids
 
@@ -85,17 +83,9 @@ def test_QAK_02_a_killed_process(
 ) -> None:
     """e) Q-24: at most once without acks, at least once with them."""
     own_q.put("A", "B")
-    code = f"""
-import sys, signal
-from rqueue import Queue
-consumer = Queue({own_q.queue.name!r}, {server.url!r}).consumer(mode={what!r}).register()
-print(consumer.receive({PATIENCE}).id, flush=True)
-signal.pause()
-"""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"A\n"
-        process.send_signal(signal.SIGKILL)
+    with Holder(server.url, own_q.queue.name, mode=what) as holder:
+        assert holder.do("receive", PATIENCE) == "A"
+        holder.kill()
     move_time(own_q.queue, timedelta(minutes=1))
     own_q.renew()
     with own_q.queue.consumer(jobs=10, renew=False) as consumer:

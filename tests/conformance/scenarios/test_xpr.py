@@ -84,7 +84,7 @@ def _with(call: ScriptCall[Any], *more: str) -> ScriptCall[Any]:
 @pytest.fixture
 def holder(q: QueueFixture, server: EmbeddedRedis) -> Iterator[Holder]:
     """A consumer of `q`'s queue in a process of its own, with a window of five."""
-    with Holder(server.url, q.queue.name, 5) as holder:
+    with Holder(server.url, q.queue.name, jobs=5) as holder:
         yield holder
 
 

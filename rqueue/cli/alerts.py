@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.output import clock, echo, json_option, print_line
-from rqueue.cli.target import Target, client_of, connection_options, pass_target
+from rqueue.cli.target import Target, client_of, connection_options, keep_asking, pass_target
 from rqueue.model.alert import Alert
 
 
@@ -49,6 +49,8 @@ def alerts(target: Target, /, queue: str, follow: bool, as_json: bool) -> None:
         ):
             show(name, alert)
         last = {name: some[-1].id for name, some in kept.items() if some}
+        if follow:
+            keep_asking(inspector)
         if follow and spread:
             listen(
                 queue,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten
-from rqueue.cli.target import Target, client_of, connection_options, pass_target
+from rqueue.cli.target import Target, client_of, connection_options, keep_asking, pass_target
 from rqueue.model.job_info import JobInfo
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def browse(
     begin: Literal["head", "tail"] = "tail" if start == "tail" else "head"
     with target.inspector() as inspector:
         parts = inspector.parts(queue)
+        if follow:
+            keep_asking(inspector)
         if not as_json:
             echo(HEAD if parts.table is None else f"{HEAD}  shard", bold=True)
         if parts.table is None:

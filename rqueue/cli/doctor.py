@@ -58,7 +58,7 @@ def doctor(
     with target.inspector(replica=True) as inspector:
         physician = inspector.doctor()
         found = physician.check_server()
-        named = dict.fromkeys(queues, "") or inspector.find_queues().nodes
+        named = {name: inspector.node_of(name) for name in queues} or inspector.find_queues().nodes
         found += physician.check_places(list(named))
         places = physician.with_shards(named)
         names = list(places)
@@ -74,6 +74,7 @@ def doctor(
             for name in names:
                 left += physician.heal_at(name, places[name], repaired.append)
             found = left
+    found = list(dict.fromkeys(found))  # of a shard that is away its table says so too
     problems = [finding for finding in found if finding.severity == "problem"]
     if as_json:
         print_json(

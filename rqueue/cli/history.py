@@ -10,7 +10,7 @@ import click
 
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten, span
 from rqueue.cli.show import NO_ATTEMPT
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
 
 OUTCOMES = (
     *(
@@ -137,6 +137,7 @@ def history(
             rows, after = inspector.last_rows(queue, last)
             show(rows, line)
         if follow:
+            keep_asking(inspector)
             for batch in inspector.follow_history(queue, after):
                 show(batch, line)
 

@@ -60,6 +60,8 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
         names = named_queues(inspector, list(places.nodes), asked, shards)
         missing = dict(places.missing)
         without: dict[str, ServerError] = {}
+        away: dict[str, ServerError] = {}
+        lacking: dict[str, int] = {}
         found: list[QueueInfo] = []
         for one in names:
             node = places.nodes.get(one, "")
@@ -70,6 +72,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
                     raise
                 continue  # what is left of a deleted one is none
             except RedisUnavailable as error:
+                away[one] = error
                 if one not in places.nodes:
                     without[one] = error  # a shard
                 elif node:
@@ -78,6 +81,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
                     raise
                 continue
             without |= survey.missing
+            lacking[one] = len(survey.missing)
             found.append(survey.whole)
         if name and nodes:
             places = FoundQueues({one: inspector.node_of(one) for one in names})
@@ -86,7 +90,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
                 print_json([_document(info, places, nodes) for info in found])
             else:
                 namespace = inspector.settings.namespace
-                _print_table(found, places.nodes if nodes else {}, namespace)
+                _print_table(found, lacking, away, places.nodes if nodes else {}, namespace)
         elif as_json:
             print_json(_document(found[0], places, nodes))
         else:
@@ -144,8 +148,17 @@ def _document(info: QueueInfo, places: FoundQueues, nodes: bool) -> dict[str, An
     return {**queue_document(info), **({"node": places.nodes.get(info.name, "")} if nodes else {})}
 
 
-def _print_table(found: list[QueueInfo], nodes: Mapping[str, str], namespace: str) -> None:
-    """nodes: of the queues, where these are to be shown."""
+def _print_table(
+    found: list[QueueInfo],
+    lacking: Mapping[str, int],
+    away: Mapping[str, ServerError],
+    nodes: Mapping[str, str],
+    namespace: str,
+) -> None:
+    """lacking: without how many shards their numbers are. away: queues that could not be asked.
+    nodes: of the queues, where these are to be shown."""
+    from rqueue.protocol.unreachable import silent_server
+
     heads = ["ready", "scheduled", "parked", "deferred", "held", "dead", "oldest"]
     heads += ["consumers", "accepted", "done"]
     print_table(
@@ -169,9 +182,18 @@ def _print_table(found: list[QueueInfo], nodes: Mapping[str, str], namespace: st
                 sum(info.consumers.values()),
                 info.accepted,
                 info.counters["acked"],
-                _remarks(info),
+                _remarks(info, lacking.get(info.name, 0)),
             )
             for info in found
+        ]
+        + [
+            (
+                name,
+                *([nodes.get(name, "")] if nodes else []),
+                *[""] * len(heads),
+                f"no answer from {silent_server(error) or error}",
+            )
+            for name, error in away.items()
         ],
         empty=f"no queues in namespace '{namespace}'",
     )
@@ -203,7 +225,7 @@ def _numbers(shards: Sequence[int]) -> str:
     return ", ".join(map(str, shards))
 
 
-def _remarks(info: QueueInfo) -> str:
+def _remarks(info: QueueInfo, lacking: int) -> str:
     unserved = info.waiting and not info.acquiring
     bound = info.bounded
     waiting = bound.producers if bound else 0
@@ -214,6 +236,7 @@ def _remarks(info: QueueInfo) -> str:
         f"{many(waiting, 'producer')} waiting": waiting,
         "full": bound and bound.full and not waiting,
         many(info.shards, "shard"): info.shards,
+        f"without {many(lacking, 'shard')}": lacking,
         f"waits for {_numbers(info.fences)}": info.fences,
     }
     return ", ".join(word for word, holds in said.items() if holds)

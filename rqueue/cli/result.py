@@ -6,7 +6,7 @@ import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.output import json_option, print_json
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
 
 
 @click.command()
@@ -56,6 +56,7 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
             found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
         )
         document = {"id": id, "queue": found.queue}
+        keep_asking(inspector)
         try:
             value = client.job(id).result(seconds)
         except JobFailed as failed:

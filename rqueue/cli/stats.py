@@ -19,6 +19,7 @@ from rqueue.cli.output import (
 from rqueue.cli.target import (
     Target,
     connection_options,
+    keep_asking,
     pass_target,
     say_missing,
     say_without,
@@ -85,7 +86,7 @@ def stats(
         places = inspector.find_queues() if not queues else FoundQueues({})
         names = named_queues(inspector, list(queues) or list(places.nodes), queues, shards)
         missing: dict[str, Exception] = {}
-        looks = _looks(inspector, names, seconds, missing)
+        looks = _looks(inspector, names, seconds, missing, watch=watch)
         if as_json:
             from rqueue.cli.documents import stats_document
 
@@ -119,7 +120,12 @@ def named_queues(
 
 
 def _looks(
-    inspector: Inspector, names: list[str], seconds: float, missing: dict[str, Exception]
+    inspector: Inspector,
+    names: list[str],
+    seconds: float,
+    missing: dict[str, Exception],
+    *,
+    watch: bool,
 ) -> Iterator[list[Stats]]:
     """missing: gets the shards that could not be asked."""
     import time
@@ -138,6 +144,8 @@ def _looks(
         return found
 
     before = {name: survey(name) for name in names}
+    if watch:
+        keep_asking(inspector)
     while True:
         time.sleep(seconds)
         reports: list[Stats] = []

@@ -52,13 +52,16 @@ class Target:
 
     @contextlib.contextmanager
     def inspector(self, *, replica: bool = False) -> Iterator[Inspector]:
-        """An inspector on a server that is new enough, and, unless `replica`, the primary. Raises
-        WrongServer and RedisReadOnly."""
+        """An inspector on a server that is new enough, and, unless `replica`, the primary. A server
+        that gives no answer is waited for once, and named meanwhile. Raises WrongServer and
+        RedisReadOnly."""
         from rqueue.errors import WrongServer
         from rqueue.inspector import Inspector
         from rqueue.transport.server_check import server_facts
+        from rqueue.transport.silent_servers import SilentServers
 
-        with Inspector(settings=self.settings()) as inspector:
+        silent = SilentServers(say_waiting)
+        with Inspector(settings=self.settings(), silent=silent) as inspector:
             facts = server_facts(inspector.redis)
             if isinstance(facts.problem, WrongServer):
                 raise facts.problem
@@ -197,6 +200,20 @@ def client_of(name: str, client: redis.Redis, inspector: Inspector) -> Queue:
     from rqueue.client._sync.queue import Queue
 
     return Queue(name, redis=client, settings=inspector.settings)
+
+
+def keep_asking(inspector: Inspector) -> None:
+    """From now on a server that gave no answer is asked again: a command that follows waits for
+    it, as long as it takes."""
+    if inspector.silent is not None:
+        inspector.silent.forget()
+
+
+def say_waiting(address: str) -> None:
+    """Say on stderr which server is waited for."""
+    from rqueue.cli.output import echo
+
+    echo(f"rqueue: waiting for {address}, which gives no answer yet", err=True)
 
 
 def say_missing(missing: Mapping[str, Exception]) -> int:

@@ -8,7 +8,7 @@ from rqueue.cli.documents import progress_document
 from rqueue.cli.exit_codes import NEGATIVE, NOT_YET, OK
 from rqueue.cli.log import line_document, print_log_line
 from rqueue.cli.output import clock, echo, json_option, print_line
-from rqueue.cli.target import Target, connection_options, pass_target
+from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
 from rqueue.model.job import JobState
 
 
@@ -50,6 +50,7 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
         client = Queue(
             found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
         )
+        keep_asking(inspector)
         for update in client.job(id).watch(seconds):
             before, state = (state, said), update.state
             said = update.progress

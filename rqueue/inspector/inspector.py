@@ -34,6 +34,7 @@ from rqueue.transport.discovery import with_url
 from rqueue.transport.key_scan import FoundQueues, find_queues, queue_names
 from rqueue.transport.nodes import missing_error, node_of
 from rqueue.transport.redis_client import execute, open_client, require_bytes
+from rqueue.transport.silent_servers import SilentServers
 
 
 class Inspector:
@@ -44,8 +45,9 @@ class Inspector:
     too.
 
     url: where Redis is; default RQUEUE_URL, else the development server of this folder. redis: an
-    open redis-py client instead. Raises ConfigError without any, and the server errors of
-    `rqueue.errors` from every method.
+    open redis-py client instead. silent: where the servers are noted that gave no answer, which are
+    not asked again then; of a program that looks once and ends. Raises ConfigError without a
+    server, and the server errors of `rqueue.errors` from every method.
     """
 
     def __init__(
@@ -55,7 +57,9 @@ class Inspector:
         redis: redis.Redis | None = None,
         namespace: str | None = None,
         settings: Settings | None = None,
+        silent: SilentServers | None = None,
     ) -> None:
+        self.silent = silent
         given = Settings.of(settings, url=url, namespace=namespace)
         self._owns = redis is None
         if redis is not None:
@@ -69,12 +73,13 @@ class Inspector:
         self._places = Places(self.redis, given.namespace, lambda url: self._open(url, given))
 
     def _open(self, url: str, settings: Settings) -> redis.Redis:
-        return open_client(
+        client = open_client(
             url,
             socket_connect_timeout=settings.connect_timeout,
             # followers wait for some seconds inside one command
             socket_timeout=settings.command_timeout + BLOCK_MS / 1000,
         )
+        return client if self.silent is None else self.silent.watch(client)
 
     def keys(self, queue: str) -> QueueKeys:
         """The keys of a queue of this namespace. Raises InvalidName."""

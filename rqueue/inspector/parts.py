@@ -22,7 +22,7 @@ from rqueue.protocol.commands.shards import read_shards
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import sharded
 from rqueue.settings import redact
-from rqueue.transport.key_scan import queue_names
+from rqueue.transport.key_scan import FoundQueues, find_queues
 from rqueue.transport.redis_client import execute, execute_all, is_cluster
 
 __all__ = ["Part", "Parts", "Places"]
@@ -125,10 +125,9 @@ class Places:
             self._elsewhere[place] = self._open(place)
         return self._elsewhere[place]
 
-    def names(self) -> list[str]:
-        """Names of all queues here; found by SCAN. Raises ConnectionLost where a node of a cluster
-        cannot be asked."""
-        return queue_names(self._client, self._namespace)
+    def found(self) -> FoundQueues:
+        """All queues here, and the nodes of a cluster that could not be asked; found by SCAN."""
+        return find_queues(self._client, self._namespace)
 
     def parts(self, queue: str) -> Parts:
         """What a name stands for. Raises UnknownQueue and InvalidName."""

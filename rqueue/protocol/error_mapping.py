@@ -189,7 +189,10 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
     made: errors.ServerError
     if isinstance(error, rx.TimeoutError | TimeoutError):
         sent = sent and not never_connected(error)
-        said = advised(f"no answer from Redis in time: {error}", error, url, sent=sent)
+        said = f"no answer from Redis in time: {error}"
+        if address := getattr(error, "silent", ""):
+            said = f"no answer from {address}"
+        said = advised(said, error, url, sent=sent)
         made = errors.RedisTimeout(said, url=url)
     elif isinstance(error, rx.ConnectionError | OSError):
         why = no_primary(str(error), url) or f"cannot reach Redis: {error}"

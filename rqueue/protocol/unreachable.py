@@ -6,7 +6,14 @@ import re
 
 from redis import exceptions as rx
 
-__all__ = ["advised", "is_no_cluster", "never_connected", "no_primary", "not_connected"]
+__all__ = [
+    "advised",
+    "is_no_cluster",
+    "never_connected",
+    "no_primary",
+    "not_connected",
+    "silent_server",
+]
 
 
 def never_connected(error: BaseException) -> bool:
@@ -22,6 +29,19 @@ def not_connected(error: Exception) -> bool:
     )
 
 
+def silent_server(error: BaseException | None) -> str:
+    """Host and port of the server that an error says is away, "" where it names none. Our error is
+    raised from redis-py's; a time-out has the address where `SilentServers` notes it."""
+    while error is not None:
+        noted: str = getattr(error, "silent", "")
+        found = _REFUSED.match(str(error))
+        if noted or found:
+            return noted or (found[1] if found else "")
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+_REFUSED = re.compile(r"(?:Error (?:-?\d+ )?|Timeout )connecting to (\S+:\d+)")
 _CONNECTING = re.compile(r"(Error (-?\d+ )?|Timeout )connecting to |No master found for ")
 
 

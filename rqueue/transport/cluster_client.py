@@ -8,6 +8,7 @@ asks while it is made. It repeats nothing: who calls it knows what may be repeat
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis
@@ -22,7 +23,7 @@ from rqueue.transport.tls import TlsConnection
 if TYPE_CHECKING:
     import redis.asyncio
 
-__all__ = ["NodeOptions", "node_options", "open_async_cluster", "open_cluster"]
+__all__ = ["LateCluster", "NodeOptions", "node_options", "open_async_cluster", "open_cluster"]
 
 
 OPENING = 5
@@ -46,14 +47,25 @@ class NodeOptions(NamedTuple):
         return f"{scheme}+cluster://{','.join(map(str, self.seeds))}"
 
 
-class _Late(RedisCluster):
+class LateCluster(RedisCluster):
     """redis-py's client, which becomes one when something is asked of it."""
 
     def __init__(self, nodes: NodeOptions, opening: dict[str, Any]) -> None:
+        """Nobody is asked yet."""
         self.nodes_of_url = nodes
         self._opening = opening
         self._opened: bool | None = False  # None: it is being opened
         self._turn = threading.RLock()
+
+    def remake(self, remade: Callable[[type[Any]], type[Any]]) -> None:
+        """Make connections of other classes, which `remade` says, before the first use."""
+        self.nodes_of_url = self.nodes_of_url._replace(kind=remade(self.nodes_of_url.kind))
+
+        class Pool(redis.ConnectionPool):
+            def __init__(self, connection_class: type[Any] = redis.Connection, **kwargs: Any):
+                super().__init__(remade(connection_class), **kwargs)
+
+        self._opening["connection_pool_class"] = Pool
 
     def __getattr__(self, name: str) -> Any:  # for what is not there: before the first use
         if name.startswith("__") or name == "connection_pool":
@@ -74,6 +86,7 @@ class _Late(RedisCluster):
                 raise AttributeError(name) from None
 
     def close(self) -> None:
+        """Close the sockets to all nodes."""
         if self._opened:
             nodes: list[Any] = self.get_nodes()  # type: ignore[no-untyped-call]
             super().close()
@@ -90,7 +103,7 @@ def open_cluster(url: str, options: dict[str, Any]) -> RedisCluster:
     others = [ClusterNode(*address) for address in nodes.seeds[1:]]
     opening = {"startup_nodes": others, "url": server, "retry": Retry(NoBackoff(), 0), **options}
     opening.pop("connection_class", None)
-    return _Late(nodes, opening)
+    return LateCluster(nodes, opening)
 
 
 def open_async_cluster(url: str, options: dict[str, Any]) -> redis.asyncio.RedisCluster:

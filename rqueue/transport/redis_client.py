@@ -289,6 +289,9 @@ def _answers(
             if repeats is None:
                 raise
             failures += 1
+            silent = isinstance(error, errors.RedisTimeout)
+            if silent and not key and failures < len(client.get_primaries()):  # type: ignore[attr-defined]
+                continue  # what belongs to no queue another node may answer
             _pause(repeats, error, error)
 
 

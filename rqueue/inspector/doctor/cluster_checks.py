@@ -13,6 +13,7 @@ from rqueue.inspector.doctor.findings import Finding, Severity
 from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.protocol.cluster_view import ClusterView, OpenSlot
 from rqueue.protocol.commands.server import cluster_info, keys_in_slot, setting
+from rqueue.protocol.unreachable import silent_server
 from rqueue.transport.nodes import Node, Nodes, nodes_of
 from rqueue.transport.redis_client import execute
 
@@ -45,8 +46,10 @@ def _finding(kind: str, says: str, severity: Severity = "problem") -> Finding:
 
 
 def unchecked(queue: str, address: str, error: ServerError) -> Finding:
-    """That a queue of a cluster could not be checked, since its node went away."""
-    says = f"it could not be checked: node {address} does not answer for it: {error}"
+    """That a queue could not be checked, since a server went away: its own at `address`, unless
+    the error names the one that it needs."""
+    away = f"node {address} does not answer for it: " if not silent_server(error) else ""
+    says = f"it could not be checked: {away}{error}"
     return Finding("server", "not-checked", queue, "", says, severity="problem")
 
 

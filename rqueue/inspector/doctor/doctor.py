@@ -133,7 +133,7 @@ class Doctor:
         found += self.check_places(list(here))
         for name, node in self.with_shards(here).items():
             found += self.check_queue_at(name, node)
-        return found
+        return list(dict.fromkeys(found))
 
     def check_queue_at(self, name: str, node: str) -> list[Finding]:
         """Problems and notes of one queue; node: of a cluster, where it is, or the server of a

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import redis
 
-from rqueue.errors import QueueDamaged, ServerError
+from rqueue.errors import QueueDamaged, RedisUnavailable, ServerError
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.parts import Places
 from rqueue.model.shard_table import ShardTable, shard_of_name
 from rqueue.protocol.commands.queue_keys import is_used, meta_fields, remove_keys
 from rqueue.protocol.commands.shards import kept_table, read_shards, set_shards
 from rqueue.protocol.keys import QueueKeys
-from rqueue.transport.redis_client import execute
+from rqueue.transport.redis_client import execute, is_cluster
 
 __all__ = [
     "KeptTable",
@@ -76,17 +76,18 @@ def kept_by_shards(places: Places, keys: QueueKeys) -> KeptTable:
 def _asked(places: Places, keys: QueueKeys) -> tuple[dict[str, Said], str]:
     """What the shards of a queue say that are on this server, then those that their tables name,
     wherever these are; and which of them cannot be asked, "" for none. Raises the server errors of
-    this server."""
+    this server; a node of a cluster is as another server."""
     home = places.client_at("")
-    left = {name: home for name in places.names() if _of(keys.queue, name)}
+    found = places.found()
+    left = {name: home for name in found.nodes if _of(keys.queue, name)}
     said_by: dict[str, Said] = {}
-    away = ""
+    away = next((f"node {node} cannot be asked: {why}" for node, why in found.missing.items()), "")
     while left:
         name, client = left.popitem()
         try:
             said_by[name] = _ask(keys, name, client)
         except ServerError as error:
-            if client is home:
+            if client is home and not is_cluster(home):
                 raise
             said_by[name], away = Said(ShardTable(keys.queue)), f"'{name}' cannot be asked: {error}"
         table = said_by[name].table
@@ -196,6 +197,11 @@ def gone_with_its_queue(places: Places, keys: QueueKeys) -> list[Finding]:
             return []
     except QueueDamaged:
         return []  # which is found in that queue
+    except RedisUnavailable as error:
+        if not is_cluster(home):
+            raise
+        says = f"the table of queue '{parent.queue}', whose shard it is, cannot be looked at:"
+        return [Finding("shards", "not-checked", keys.queue, "", f"{says} {error}")]
     says = f"the table of queue '{parent.queue}', whose shard it is, is gone"
     return [lost_table(places, parent, keys.queue, "table", says)]
 

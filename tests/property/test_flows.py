@@ -76,8 +76,8 @@ FAULTS = [
     Fault(
         "who ended before is forgotten",
         HEARD,
-        "bor(byte(before, at - low + 1) or 0, bytes[at] or 0)",
-        "bytes[at] or 0",
+        "  local words, count, min, format = ",
+        "  redis.call('DEL', key)\n  local words, count, min, format = ",
     ),
     Fault("parents that have ended count not", DEFERS, "if ended then", "if false then"),
     Fault(

@@ -1,41 +1,25 @@
 --- Of which parents a deferred job has heard, where nobody wants what they left: one bit for each, by its place.
 
---- The bytes that are read and written in one piece: for each run of places of one call, and at the most.
-local HEARD_SPAN, HEARD_MOST = 64, 4000
+--- The bits that one number sets, which is exact as far as that; and the most words of one command.
+local HEARD_BITS, HEARD_WORDS = 50, 4000
 
 --- Note these places, runs of them: {first, last, ...}. A key of another type stays as it is.
 local function heard_note(key, runs)
-  local bor, floor, bytes, low, high, count = bit.bor, math.floor, {}, math.huge, -1, 0
+  local words, count, min, format = {}, 0, math.min, string.format
   for i = 1, #runs, 2 do
     local first, last = runs[i], runs[i + 1]
-    local from, to = floor(first / 8), floor(last / 8)
-    for at = from, to do
-      -- the highest bit of a byte is that of its first place
-      local mask = at == from and 2 ^ (8 - first % 8) - 1 or 255
-      if at == to then mask = mask - 2 ^ (7 - last % 8) + 1 end
-      bytes[at] = bor(bytes[at] or 0, mask)
-    end
-    low, high, count = math.min(low, from), math.max(high, to), count + to - from + 1
-  end
-  if high - low > math.min(count + HEARD_SPAN * #runs, HEARD_MOST) then
-    local words = {}
-    for at, mask in pairs(bytes) do
-      for within = 0, 7 do
-        if mask % 2 ^ (8 - within) >= 2 ^ (7 - within) then
-          for _, word in ipairs({ 'SET', 'u1', string.format('%d', 8 * at + within), '1' }) do words[#words + 1] = word end
-        end
+    while first <= last do
+      local bits, width, ones = min(last - first + 1, HEARD_BITS), 'u1', '1'
+      if bits > 1 then width, ones = format('u%d', bits), format('%d', 2 ^ bits - 1) end
+      words[count + 1], words[count + 2], words[count + 3], words[count + 4] = 'SET', width, first, ones
+      count, first = count + 4, first + bits
+      if count == HEARD_WORDS then
+        redis.pcall('BITFIELD', key, unpack(words))
+        words, count = {}, 0
       end
     end
-    redis.pcall('BITFIELD', key, unpack(words))
-  elseif high >= 0 then
-    -- near each other, as they mostly are: this costs a third of BITFIELD
-    local first, byte = string.format('%d', low), string.byte
-    local before = redis.pcall('GETRANGE', key, first, string.format('%d', high))
-    if type(before) ~= 'string' then return end
-    local after = {}
-    for at = low, high do after[at - low + 1] = bor(byte(before, at - low + 1) or 0, bytes[at] or 0) end
-    redis.pcall('SETRANGE', key, first, string.char(unpack(after)))
   end
+  if count > 0 then redis.pcall('BITFIELD', key, unpack(words)) end
 end
 
 --- Whether all of so many are noted.

@@ -2,19 +2,22 @@
 
 --- The jobs that these ids are derived from, and the places of each, as runs: {first, last, first, last, ...}.
 local function flows_done_members(gone)
-  local order, members, runs, at, members_of = {}, {}, nil, 0, nil
-  local format = string.format
+  local order, members, job, place, runs, at = {}, {}, nil, nil, nil, 0
+  local stem, digit
   for i = 1, #gone do
     local id = gone[i]
-    if runs and id == format(members_of, runs[at] + 1) then
-      runs[at] = runs[at] + 1
+    if runs and id == stem .. digit then
+      place = place + 1
+      runs[at], digit = place, MEMBER_NEXT[digit]
+      if not digit then stem, digit = member_following(id, job, place) end
     else
-      local parent, place, written = member_read(id)
+      local parent, its = member_read(id)
       if parent then
         if not members[parent] then order[#order + 1], members[parent] = parent, {} end
-        runs, members_of = members[parent], written
+        job, place, runs = parent, its, members[parent]
         at = #runs + 2
         runs[at - 1], runs[at] = place, place
+        stem, digit = member_following(id, job, place)
       end
     end
   end

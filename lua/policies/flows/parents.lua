@@ -16,7 +16,7 @@ end
 --- these; one with a number from before is known, however long ago it ended, and goes into `refused`.
 local function flows_parents(base, plan, ids, refused)
   local stored, deferred, named, first = {}, {}, {}, 0
-  local job, place, written
+  local job, place, stem, digit
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
       if ids[i] then
@@ -30,11 +30,13 @@ local function flows_parents(base, plan, ids, refused)
   for _, run in ipairs(plan) do
     for i = first + 1, first + run.count do
       if ids[i] and run.counts then
-        if job and ids[i] == string.format(written, place + 1) then
-          place = place + 1
+        if job and ids[i] == stem .. digit then
+          place, digit = place + 1, MEMBER_NEXT[digit]
         else
-          job, place, written = member_read(ids[i])
+          job, place = member_read(ids[i])
+          digit = nil
         end
+        if job and not digit then stem, digit = member_following(ids[i], job, place) end
         local its = job and deferred[job]
         if job and not its then
           its = flows_parents_of(base, job)

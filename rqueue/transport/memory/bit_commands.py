@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from rqueue.transport.memory.arguments import command, integer
 from rqueue.transport.memory.keyspace import Keyspace, Refusal, Unsupported
 
 __all__: list[str] = []
 
+_WIDTH = re.compile(rb"u([1-9]|[1-5]\d|6[0-3])")
 _MOST = 4 * 1024 * 1024 * 1024
 _OFFSET = "ERR bit offset is not an integer or out of range"
 
@@ -56,22 +59,28 @@ def _bitpos(db: Keyspace, key: bytes, bit: bytes, *options: bytes) -> int:
 
 @command("BITFIELD", -2)
 def _bitfield(db: Keyspace, key: bytes, *words: bytes) -> list[int]:
-    """Single bits alone: what `SET u1 <place> 0|1` and `GET u1 <place>` do."""
+    """Numbers without a sign alone: what `SET u<bits> <place> <number>` and `GET u<bits> <place>`
+    do."""
     steps, at = [], 0
     while at < len(words):
         what, length = words[at].upper(), 4 if words[at].upper() == b"SET" else 3
-        if what not in (b"GET", b"SET") or len(words) < at + length or words[at + 1] != b"u1":
-            raise Unsupported("BITFIELD but GET u1 and SET u1")
-        steps.append((_place(words[at + 2]), integer(words[at + 3]) & 1 if length == 4 else None))
+        width = _WIDTH.fullmatch(words[at + 1]) if at + length <= len(words) else None
+        if what not in (b"GET", b"SET") or width is None:
+            raise Unsupported("BITFIELD but GET u<bits> and SET u<bits>")
+        number = integer(words[at + 3]) if length == 4 else None
+        steps.append((int(width[1]), _place(words[at + 2]), number))
         at += length
     value, found = bytearray(db.find(key, bytes) or b""), []
-    for place, bit in steps:
-        found.append(_bit(value, place))
-        if bit is not None:
-            value.extend(bytes(max(0, (place >> 3) + 1 - len(value))))
-            mask = 1 << (7 - place % 8)
-            value[place >> 3] = value[place >> 3] & ~mask | (mask if bit else 0)
-    if any(bit is not None for _, bit in steps):
+    for bits, place, number in steps:
+        first, end = place >> 3, (place + bits + 7) >> 3
+        shift, ones = 8 * end - place - bits, (1 << bits) - 1
+        here = int.from_bytes(value[first:end].ljust(end - first, b"\0"), "big")
+        found.append(here >> shift & ones)
+        if number is not None:
+            value.extend(bytes(max(0, end - len(value))))
+            here = here & ~(ones << shift) | (number & ones) << shift
+            value[first:end] = here.to_bytes(end - first, "big")
+    if any(number is not None for _, _, number in steps):
         db.values[key] = bytes(value)
     return found
 

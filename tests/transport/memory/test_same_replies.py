@@ -89,8 +89,10 @@ some = st.sampled_from([[], ["COUNT", "1"]])
 count = st.one_of(st.just([]), numbers.map(lambda n: [n]))
 
 offsets = st.one_of(st.integers(0, 40).map(str), st.sampled_from(["-1", "x", "01", "4294967296"]))
-looks = offsets.map(lambda at: ["GET", "u1", at])
-bits = st.tuples(offsets, st.sampled_from("01")).map(lambda one: ["SET", "u1", *one])
+widths = st.sampled_from(["u1", "u1", "u2", "u8", "u13", "u50", "u63"])
+looks = st.tuples(widths, offsets).map(lambda one: ["GET", *one])
+set_to = st.sampled_from(["0", "1", "5", "8191", "1125899906842623", "-1"])
+bits = st.tuples(widths, offsets, set_to).map(lambda one: ["SET", *one])
 
 
 def joined(parts: list[list[Any]]) -> list[Any]:

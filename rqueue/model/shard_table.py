@@ -26,6 +26,9 @@ SHARDS_MAX, WEIGHT_MAX = 1000, 100
 PAST_MAX = 64
 """Earlier changes that a table remembers at the most: of those before them ids are not asked."""
 
+_FIELDS = ("version", "moving", "past")
+"""Those that are no row of a shard."""
+
 _CHANGE = re.compile(r"(\d{1,15})([+-])(\d{1,3})\*(\d{1,3})")
 
 State = Literal["open", "draining", "closed", "gone"]
@@ -126,17 +129,24 @@ class ShardTable:
         self.moving = moving
         self.shards = {shard.number: shard for shard in shards}
         self.past = tuple(past)
+        self.unknown: tuple[str, ...] = ()
+        """Fields of which nothing is known: a later version of rqueue may have written them."""
 
     @classmethod
     def of(cls, queue: str, fields: dict[str, str]) -> ShardTable:
         """The table with these fields. Raises ValueError where no table has them."""
         shards = [Shard.parse(name, text) for name, text in fields.items() if name.isdecimal()]
+        if len({shard.number for shard in shards}) < len(shards):
+            raise ValueError("it has two rows of one shard")
         shards.sort()
         version = fields.get("version", "" if fields else "0")
         if not version.isdecimal():
             raise ValueError(f"its version is {shown(version)}")
         past = [Change.parse(text) for text in fields.get("past", "").split()]
         table = cls(queue, int(version), fields.get("moving", ""), shards, past)
+        table.unknown = tuple(
+            sorted(name for name in fields if not name.isdecimal() and name not in _FIELDS)
+        )
         table._check()
         return table
 

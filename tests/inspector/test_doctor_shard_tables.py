@@ -42,6 +42,7 @@ OF_THE_TABLE: dict[str, tuple[str, Damage]] = {
     "a version that is none": ("table", lambda c, of, _: c.hset(of.shards, "version", "x")),
     "no version": ("table", lambda c, of, _: c.hdel(of.shards, "version")),
     "an earlier version": ("table-behind", lambda c, of, _: c.hset(of.shards, "version", "1")),
+    "two rows of one shard": ("table", lambda c, of, _: c.hset(of.shards, "01", "open 9 ")),
     "a change that is none": ("table", lambda c, of, _: c.hset(of.shards, "moving", "fly 7")),
     "a past that is none": ("table", lambda c, of, _: c.hset(of.shards, "past", "zzz")),
 }
@@ -59,9 +60,13 @@ OF_A_SHARD: dict[str, tuple[str, Damage]] = {
         "not-informed",
         lambda c, _, its: c.hset(its.meta, "shard_version", "1"),
     ),
+    "says not whose it is": ("shard-of", lambda c, _, its: c.hdel(its.meta, "shard_of")),
+    "has a fence that is no position": ("fence", lambda c, _, its: c.hset(its.meta, "fence", "x")),
+    "has a fence beyond all": ("fence", lambda c, _, its: c.hset(its.meta, "fence", "999999")),
     "waits for what is none": ("stray-fence", lambda c, _, its: c.hset(its.meta, "fences", "x")),
 }
 FOR_PEOPLE: dict[str, tuple[str, Damage]] = {
+    "a field that nobody knows": ("table-field", lambda c, of, _: c.hset(of.shards, "zzz", "1")),
     "knows one that nobody keeps": (
         "table-behind",
         lambda c, _, its: c.hset(its.meta, "shard_version", "99"),
@@ -136,3 +141,18 @@ def test_what_cannot_is_found_and_left_as_it_is(
         (found,) = found_in(doctor, spread.name)
         assert found.kind == kind and not found.action
         doctor.heal(spread.name)
+
+
+@pytest.mark.parametrize("fence", ["x", "", "-", "999999"])
+def test_nobody_passes_a_fence_that_is_no_position(
+    fence: str, spread: ShardedQueue, client: redis.Redis
+) -> None:
+    """Who informs the shard anew lets all that it has stand before it: order holds."""
+    opened = spread.open()
+    source = QueueKeys(f"{spread.name}~0")
+    waiting = f"{spread.name}~{opened}"
+    last = client.hget(source.meta, "seq")
+    client.hset(source.meta, "fence", fence)
+    assert spread.advance().moving
+    assert client.hget(source.meta, "fence") == last
+    assert b"0" in (client.hget(QueueKeys(waiting).meta, "fences") or b"").split()

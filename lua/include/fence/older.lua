@@ -90,9 +90,11 @@ local function fence_older_scheduled(base, position)
   return true
 end
 
---- `fence`: the position of the last job before it, as text.
+--- `fence`: the position of the last job before it, as text. One that is none, nobody passes until the shard is informed
+--- anew.
 local function fence_older(base, fence)
-  local meta, position = base .. 'meta', tonumber(fence) or 0
+  local meta, position = base .. 'meta', tonumber(fence)
+  if not position then return true end
   local by = redis.call('HGET', meta, 'fence_by')
   if by and fence_older_holds(base, by, position) then return true end
   local found = false

@@ -10,7 +10,7 @@
 --- lacks, where it needs the fields.
 local function shard_informed(base, of, version, role, sources, fields)
   local meta = base .. 'meta'
-  local row = redis.call('HMGET', meta, 'shard_version', 'shut')
+  local row = redis.call('HMGET', meta, 'shard_version', 'shut', 'shard_of', 'fence', 'seq')
   local known = tonumber(row[1]) or 0
   if version < known then return 'old' end
   if tonumber(redis.call('HGET', base .. 'kept_shards', 'version')) ~= version then
@@ -18,8 +18,15 @@ local function shard_informed(base, of, version, role, sources, fields)
     redis.call('DEL', base .. 'kept_shards')
     redis.call('HSET', base .. 'kept_shards', unpack(fields))
   end
-  local fence = redis.call('HGET', meta, 'fence')
   if version == known then
+    -- what is damaged is said anew: whose shard it is, and a fence that is no position, before which stands all there is
+    if not row[3] then redis.call('HSET', meta, 'shard_of', of) end
+    local fence, last = row[4], tonumber(row[5]) or 0
+    if fence and (tonumber(fence) or last + 1) > last then
+      fence = string.format('%d', last)
+      redis.call('HSET', meta, 'fence', fence)
+      redis.call('HDEL', meta, 'fence_by', 'fence_at')
+    end
     if fence and not fence_older(base, fence) then redis.call('HDEL', meta, 'fence', 'fence_by', 'fence_at') end
     return 'known'
   end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
@@ -26,6 +26,7 @@ from rqueue.protocol.commands.shards import lift_fence, read_shards
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind, sharded
 from rqueue.settings import redact
+from rqueue.text.escape import shown
 from rqueue.transport.redis_client import execute
 
 __all__ = ["check_places", "diagnose_table", "kind_of_table", "see_to_shards"]
@@ -65,7 +66,7 @@ def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
         says = "its table of shards is gone"
         return [lost_table(places, keys, keys.queue, "table", says)]
     answers, missing = parts.each(_known)
-    versions = [version for _, version, _ in answers.values()]
+    versions = [its.version for its in answers.values()]
     if max(versions, default=0) > parts.table.version:
         says = (
             f"its table of shards has version {parts.table.version}, and a shard knows version"
@@ -93,26 +94,53 @@ def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
     ]
     for part in parts:
         if part.shard is not None and part.name in answers and part.shard.state != "closed":
-            found += _shard(keys, parts.table, part.shard, *answers[part.name])
+            found += _shard(keys, parts.table, part.shard, answers[part.name])
+    for name in parts.table.unknown:
+        says = (
+            f"its table of shards has a field {shown(name)}, of which this version knows nothing:"
+            f" where no later version of rqueue is at work, take it away (HDEL {keys.shards} FIELD)"
+        )
+        found.append(_finding(keys, "table-field", says, name))
     return found
 
 
-def _known(part: Part) -> tuple[str, int, str]:
-    names = ("shard_of", "shard_version", "fences")
-    of, version, fences = execute(part.client, meta_fields(part.keys, *names))
-    known = (version or b"0").decode("ascii", "replace")
-    return _text(of), int(known) if known.isdecimal() else 0, _text(fences)
+class Knows(NamedTuple):
+    """What a shard says: whose it is, the version that it knows (0: none), the shards that it waits
+    for, its own fence, and the last position that it gave."""
+
+    of: str
+    version: int
+    fences: str
+    fence: str
+    last: int
+
+
+def _known(part: Part) -> Knows:
+    names = ("shard_of", "shard_version", "fences", "fence", "seq")
+    of, version, fences, fence, last = execute(part.client, meta_fields(part.keys, *names))
+    return Knows(_text(of), _number(version), _text(fences), _text(fence), _number(last))
+
+
+def _number(raw: bytes | None) -> int:
+    return int(raw) if raw is not None and raw.isdigit() else 0
 
 
 def _text(raw: bytes | None) -> str:
     return (raw or b"").decode("utf-8", "replace")
 
 
-def _shard(
-    keys: QueueKeys, table: ShardTable, shard: Shard, of: str, version: int, fences: str
-) -> Iterator[Finding]:
+def _shard(keys: QueueKeys, table: ShardTable, shard: Shard, its: Knows) -> Iterator[Finding]:
     name = table.name(shard)
-    if of and of != keys.queue:
+    of, version, fences = its.of, its.version, its.fences
+    if its.fence and (not its.fence.isdecimal() or int(its.fence) > its.last):
+        says = f"its shard '{name}' has a fence that is no position of it: others wait for ever"
+        remedy = "let all that it has now stand before the fence"
+        yield _finding(keys, "fence", says, name, remedy)
+    if not of and version:
+        yield _finding(
+            keys, "shard-of", f"its shard '{name}' does not say whose it is", name, AGAIN
+        )
+    elif of and of != keys.queue:
         yield _finding(keys, "shard-of", f"its shard '{name}' says that it is one of '{of}'", name)
     elif version == 0:
         says = f"its shard '{name}' is gone, or was not informed of the table yet"

@@ -20,6 +20,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute
 from tests.support.command_line import invoke
 from tests.support.deployments import one_server
+from tests.support.profiles import examples
 from tests.support.redis_cluster import ClusterNode, SmallCluster, queue_in, slot_of
 from tests.support.slot_moves import move_slot, moving
 
@@ -106,7 +107,7 @@ def test_no_queue_is_missed_while_it_moves(
     thread.start()
     try:
         looks = 0
-        while (looks < 60 or len(moves) < 9) and not failures:
+        while (looks < examples(20, 60) or len(moves) < 9) and not failures:
             looks += 1
             assert list(inspector.find_queues().nodes) == [queue], f"at look {looks}, {moves}"
     finally:

@@ -15,6 +15,7 @@ from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import open_client
+from tests.support.profiles import examples
 
 pytestmark = pytest.mark.each_server
 
@@ -185,7 +186,7 @@ def test_a_moving_queue_has_no_findings(
         thread.start()
     try:
         doctor = Doctor(client, "rqueue")
-        found = [finding for _ in range(8) for finding in doctor.check_queue(queue.name)]
+        found = [finding for _ in range(examples(3, 8)) for finding in doctor.check_queue(queue.name)]
     finally:
         stop.set()
         for thread in threads:

@@ -57,7 +57,7 @@ def _microseconds(bench: Bench, kind: Kind, some: int, waiting: int) -> dict[int
 @row("selectors", "Redis time a job, settle and pull: consumers that select some of 16 classes")
 def selectors(bench: Bench) -> list[Figure]:
     """All of them in each round, one after the other, so that a noisy machine is noisy for all."""
-    waiting = bench.size.of(20_000, 100_000, 1_000_000)
+    waiting = bench.size.of(5_000, 100_000, 1_000_000)
     kind = Kind.of(["selectors"])
     ways = {
         "plain": (PLAIN, 0),

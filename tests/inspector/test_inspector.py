@@ -186,7 +186,9 @@ def test_a_moving_queue_has_no_findings(
         thread.start()
     try:
         doctor = Doctor(client, "rqueue")
-        found = [finding for _ in range(examples(3, 8)) for finding in doctor.check_queue(queue.name)]
+        found = [
+            finding for _ in range(examples(3, 8)) for finding in doctor.check_queue(queue.name)
+        ]
     finally:
         stop.set()
         for thread in threads:

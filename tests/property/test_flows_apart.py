@@ -78,10 +78,15 @@ FAULTS = [
 ]
 
 
+FIRST = {"a word of one end is that of all": 8}
+"""Seeds that find what others do not."""
+
+
 @each(FAULTS)
 def test_a_fault_is_found(fault: Fault, client: redis.Redis, queue_name: str) -> None:
     lua = sound().changed(fault.piece)
-    searches = [partial(live, client, queue_name, lua, seed) for seed in range(40)]
+    first = FIRST.get(fault.name, 0)
+    searches = [partial(live, client, queue_name, lua, seed) for seed in (first, *range(40))]
     with pytest.raises((AssertionError, redis.ResponseError)) as found:
         for search in searches:
             search()

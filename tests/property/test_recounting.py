@@ -17,6 +17,9 @@ from tests.support.profiles import examples
 NOTE, OVER, RECOUNT = (f"include/size/{name}.lua" for name in ("note", "over", "recount"))
 KINDS = [Kind.of(["max_bytes"]), Kind.of(["max_bytes", "ttl", "unique"]), Kind.of(["ring_bytes"])]
 SEEDS, STEPS = examples(2, 20), 100
+TO_FIND = 40
+"""A server shows a hash in an order of its own, another one each time that it is started: what a
+course meets while all is counted differs, and so does which of them finds a fault."""
 
 
 def _replaced(random: Random, _number: int) -> dict[str, str]:
@@ -110,6 +113,9 @@ FAULTS = {
     "it begins anew in each step": (RECOUNT, "cursor or '0'", "'0'"),
 }
 
+REPLACED = {"what gets another size counts twice"}
+"""Those that need jobs that get others' envelopes: the kind with these is tried first."""
+
 
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_fault_is_found(
@@ -119,7 +125,8 @@ def test_a_fault_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(scripts, "SCRIPTS", some_at_a_time().changed(FAULTS[what]))
+    replaced_first = sorted(KINDS, key=lambda kind: "unique" not in kind.policies)
     with pytest.raises(AssertionError):
-        for kind in KINDS:
-            for seed in range(6):
+        for kind in replaced_first if what in REPLACED else KINDS:
+            for seed in range(TO_FIND):
                 course(client, queue_name, kind, seed)

@@ -126,12 +126,17 @@ def live(
         player.teardown()
 
 
+FIRST = {"what is cancelled waits for its producer": 11, "what stops waits for its producer": 4}
+"""Seeds that find what others do not."""
+
+
 @each(FAULTS)
 def test_a_fault_is_found(fault: Fault, client: redis.Redis, queue_name: str) -> None:
     played = PLAYED.get(fault.name)
     if played is not None:
         live(client, queue_name, sound(), played)
-    searches = [partial(play, seed=seed, steps=STEPS) for seed in range(40)]
+    first = FIRST.get(fault.name, 0)
+    searches = [partial(play, seed=seed, steps=STEPS) for seed in (first, *range(40))]
     lua = sound().changed(fault.piece)
     with pytest.raises((AssertionError, redis.ResponseError)) as found:
         for acts in searches if played is None else [played]:

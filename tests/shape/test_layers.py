@@ -114,9 +114,10 @@ def imports(module: str) -> tuple[Import, ...]:
         for target in targets:
             if target.split(".")[0] in ("rqueue", "rqueue_workers"):
                 yield Import(module, target, getattr(node, "lineno", 0), lazy, typing)
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, lazy or inside, typing)
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                yield from visit(child, lazy or inside, typing)
 
     return tuple(visit(ast.parse(path.read_text(encoding="utf-8")), False, False))
 

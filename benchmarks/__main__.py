@@ -139,7 +139,11 @@ def rows(
     if unknown := [name for name in wanted if name not in ROWS]:
         raise click.UsageError(f"no such row: {', '.join(unknown)}; see --list")
     outcomes = []
-    with Bench(size, rounds, server=server, aof=aof) as bench:
+
+    def say(line: str) -> None:
+        console.print(f"[dim]  {line}[/]")
+
+    with Bench(size, rounds, server=server, aof=aof, say=say) as bench:
         facts = results.about(bench.about, size, rounds)
         for name in wanted or ORDER:
             console.print(f"[dim]{name} ...[/]")

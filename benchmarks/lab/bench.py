@@ -38,8 +38,18 @@ class Size:
 class Bench:
     """Owns the server; every row gets an empty one."""
 
-    def __init__(self, size: str, rounds: int, *, server: str = "newest", aof: bool = False):
+    def __init__(
+        self,
+        size: str,
+        rounds: int,
+        *,
+        server: str = "newest",
+        aof: bool = False,
+        say: Callable[[str], None] = lambda _line: None,
+    ):
         self.size = Size(size)
+        self.say = say
+        """Shows how far a row is that takes minutes."""
         self.rounds = rounds
         self.aof = aof
         self.server = server

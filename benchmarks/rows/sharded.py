@@ -30,6 +30,7 @@ from rqueue.protocol.commands.shards import inform_shard, of_version, set_shards
 from rqueue.protocol.job_packer import Call
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.options import Options
+from rqueue.text.numbers import many
 from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import RenewalPace
 
@@ -144,7 +145,7 @@ class Costs:
         fields = {"version": "1", "moving": "", "0": Shard(0).text}
         self._connection.run(set_shards(self._of, 0, fields))
         self._connection.run(inform_shard(self._keys, "bench", 1, fields=fields))
-        times = bench.size.of(40, 100, 400)
+        times = bench.size.of(40, 100, 200)
         sizes = sorted({step_of(shards) for shards in (1, *SHARDS)})
         self.enqueue = {size: self._enqueue(size, times) for size in sizes}
         self.settle = self._settle()
@@ -261,21 +262,26 @@ def opening(bench: Bench, waiting: int) -> tuple[float, int]:
 @row("sharded", "a queue over shards: two servers against one, and by its steps to 64")
 def sharded(bench: Bench) -> list[Figure]:
     """One server and two by turns; what steps cost; and a shard that opens."""
-    count = bench.size.of(1000, 20_000, 100_000)
+    count = bench.size.of(1000, 20_000, 40_000)
     enqueued: dict[int, list[float]] = {1: [], 2: []}
     drained: dict[int, list[float]] = {1: [], 2: []}
     with private_server(bench.server, aof=bench.aof) as other:
-        for _ in range(bench.rounds):
+        for turn in range(bench.rounds):
             for servers in (1, 2):
+                bench.say(f"round {turn + 1} of {bench.rounds}, {many(servers, 'server')}")
                 bench.empty()
                 urls = [bench.url, other.tcp_url][:servers]
                 into, out = rates(f"spread-{servers}-{new_id()}", urls, count)
                 enqueued[servers].append(into)
                 drained[servers].append(out)
     bench.empty()
+    bench.say("what steps cost")
     costs = Costs(bench)
-    bench.empty()
-    opened = [opening(bench, bench.size.of(200, 2000, 10_000)) for _ in range(bench.rounds)]
+    opened = []
+    for turn in range(bench.rounds):
+        bench.say(f"round {turn + 1} of {bench.rounds}, a shard that opens")
+        bench.empty()
+        opened.append(opening(bench, bench.size.of(200, 2000, 5000)))
     bench.empty()
     figures = [
         Figure("enqueue by key: 2 servers against 1", ratios(enqueued[2], enqueued[1])),

@@ -146,10 +146,10 @@ def _tried(spark: SparkSession, text: str) -> Column:
     """
     from pyspark.sql.classic.column import Column as ClassicColumn
 
-    sql: Any = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+    expressions: Any = getattr(spark._jvm, "org.apache.spark.sql.classic.ExpressionUtils")
+    tried: Any = getattr(spark._jvm, "org.apache.spark.sql.catalyst.expressions.TryEval")
     inside: Any = F.struct(F.expr(text).alias("value"))
-    made = sql.catalyst.expressions.TryEval(sql.classic.ExpressionUtils.expression(inside._jc))
-    return ClassicColumn(sql.classic.ExpressionUtils.column(made))
+    return ClassicColumn(expressions.column(tried(expressions.expression(inside._jc))))
 
 
 def load(

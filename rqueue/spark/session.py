@@ -27,8 +27,8 @@ def session(
     `session(**{"spark.executor.memory": "2g"})`; they win over ours, which are: UTC, Arrow, no web
     UI, no console progress, only errors logged, and, for a master on this machine, nothing that
     listens beyond it. quiet: for programs that report errors themselves; Spark logs nothing, and
-    its banner is not printed, unless `spark.log.level` is among the settings. Raises SparkMissing
-    and JavaMissing.
+    its banner is not printed, unless `spark.log.level` is among the settings, and it does not note
+    where in the program each column was made. Raises SparkMissing and JavaMissing.
     """
     require_spark()
     use_java()
@@ -49,6 +49,8 @@ def session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if quiet:
+        settings["spark.python.sql.dataFrameDebugging.enabled"] = "false"
     settings |= conf
     if quiet and "spark.log.level" not in conf:
         del settings["spark.log.level"]  # Spark prints that it sets it

@@ -41,6 +41,7 @@ TIMEOUT = 240
 _COMMON = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.executorEnv.PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'workers'}",
 }
 LOCAL_SETTINGS = _COMMON | {
@@ -52,7 +53,8 @@ LOCAL_SETTINGS = _COMMON | {
 }
 """For a few rows a plan costs more than to run it. Spark interprets plans, rather than to make Java
 of each of them, plans once and not again behind each shuffle, and derives no conditions from
-others. On the cluster, and in the processes that tests start, it does as it always does."""
+others. On the cluster, and in the processes that tests start, it does as it always does.
+Nowhere it notes where each column was made, as for rqueue's commands: five calls of Java each."""
 
 _CLUSTER_SETTINGS = _COMMON | {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
 

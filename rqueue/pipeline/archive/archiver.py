@@ -320,11 +320,11 @@ def _few_helpers(lake: Lake) -> Iterator[None]:
 def _file_manager(spark: SparkSession) -> str | None:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
-    jvm: Any = spark._jvm
+    classes: Any = getattr(spark._jvm, "java.lang.Class")
     for package in ("streaming.checkpointing", "streaming"):  # since Spark 4.1, before
         name = f"org.apache.spark.sql.execution.{package}.FileSystemBasedCheckpointFileManager"
         try:
-            jvm.java.lang.Class.forName(name)
+            classes.forName(name)
         except Py4JJavaError:
             continue
         return name
@@ -333,8 +333,8 @@ def _file_manager(spark: SparkSession) -> str | None:
 
 def _keep_quiet(spark: SparkSession) -> None:
     """The error that ends the query is raised; Spark need not print pages about it as well."""
-    jvm: Any = spark._jvm
-    logs = jvm.org.apache.logging.log4j
+    configurator: Any = getattr(spark._jvm, "org.apache.logging.log4j.core.config.Configurator")
+    level: Any = getattr(spark._jvm, "org.apache.logging.log4j.Level")
     for package in ("streaming.runtime", "streaming"):  # since Spark 4.1, before
         name = f"org.apache.spark.sql.execution.{package}.MicroBatchExecution"
-        logs.core.config.Configurator.setLevel(name, logs.Level.OFF)
+        configurator.setLevel(name, level.OFF)

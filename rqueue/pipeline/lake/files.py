@@ -40,9 +40,11 @@ class Files:
             raise LakeError("a lake needs a path: a folder, or a URL that Spark reads")
         jvm: Any = spark._jvm
         session: Any = spark._jsparkSession
-        self._jvm = jvm
+        # whole names: else Java looks for classes `org`, `org.apache`, ... in all jars of Spark
+        self._path: Any = getattr(jvm, "org.apache.hadoop.fs.Path")
+        self._streams: Any = getattr(jvm, "org.apache.commons.io.IOUtils")
         with self._named(root):
-            path = jvm.org.apache.hadoop.fs.Path(root)
+            path = self._path(root)
             self._fs = path.getFileSystem(session.sessionState().newHadoopConf())
             self._root = self._fs.makeQualified(path)
             self.root: str = self._root.toString()
@@ -73,7 +75,7 @@ class Files:
                 return None
             stream = self._fs.open(path)
             try:
-                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+                return str(self._streams.toString(stream, "UTF-8"))
             finally:
                 stream.close()
 
@@ -163,7 +165,7 @@ class Files:
             self._fs.delete(self._at(name), True)
 
     def _at(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+        return self._path(self._root, name)
 
     @contextmanager
     def _named(self, name: str) -> Iterator[None]:

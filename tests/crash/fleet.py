@@ -6,8 +6,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -25,11 +23,13 @@ from rqueue.protocol.commands import Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import open_client
 from rqueue.transport.routed_connection import connection_for
+from tests.crash.programs import start_pool
 from tests.support import invariants
+from tests.support.forked_program import ForkedProgram
 from tests.support.marks import Marks
 from tests.support.redis_cluster import ClusterNode, SmallCluster
 from tests.support.snapshot import take_snapshot
-from tests.workers.pools import ROOT, eventually
+from tests.workers.pools import eventually
 
 EVERY_S = 0.005
 """Seconds between two jobs of one producer."""
@@ -103,7 +103,7 @@ class Fleet:
         self._marks = Marks(folder / "marks")
         self._ends: dict[str, list[float]] = {queue: [] for queue in queues}
         self._folder = folder
-        self._pools: list[subprocess.Popen[bytes]] = []
+        self._pools: list[ForkedProgram] = []
         self.producers: dict[str, Producer] = {}
 
     def __enter__(self) -> Fleet:
@@ -122,22 +122,13 @@ class Fleet:
         for producer in self.producers.values():
             producer.end()
 
-    def pool(self, *options: str) -> subprocess.Popen[bytes]:
+    def pool(self, *options: str) -> ForkedProgram:
         """Start a pool, as an operator would."""
-        command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.fleet_app"]
-        command += [*self.queues, "--processes", "2", "--lease", "10s", "--drain", "5s", *options]
-        environment = {
-            **os.environ,
-            "RQUEUE_URL": self._url,
-            "FLEET_MARKS": str(self._marks.path),
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
-        }
-        with (self._folder / f"pool{len(self._pools)}.log").open("wb") as log:
-            made = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
-            )
-        self._pools.append(made)
-        return made
+        arguments = ["tests.crash.fleet_app", *self.queues, "--lease", "10s", "--drain", "5s"]
+        log = self._folder / f"pool{len(self._pools)}.log"
+        marks = str(self._marks.path)
+        self._pools.append(start_pool(log, self._url, *arguments, *options, FLEET_MARKS=marks))
+        return self._pools[-1]
 
     @contextmanager
     def load(self, replicas: int = 0) -> Iterator[None]:

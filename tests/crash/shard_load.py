@@ -3,10 +3,7 @@ them."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from itertools import pairwise
@@ -22,8 +19,10 @@ from rqueue.errors import ServerError, ShardsMoving
 from rqueue.inspector.history import read_history
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
+from tests.crash.programs import start_pool
+from tests.support.forked_program import ForkedProgram
 from tests.support.marks import Marks
-from tests.workers.pools import ROOT, eventually
+from tests.workers.pools import eventually
 
 KEYS = 12
 
@@ -63,6 +62,10 @@ class Load:
         """No more of them; how many there were."""
         self._ends.set()
         self._thread.join()
+        return self.enqueued()
+
+    def enqueued(self) -> int:
+        """How many there are so far."""
         return sum(map(len, self.ids.values()))
 
 
@@ -74,17 +77,15 @@ class Pools:
         self._ended: set[str] = set()
         self._folder = folder
         self._chance = chance
-        self._pools: list[subprocess.Popen[bytes]] = []
+        self._pools: list[ForkedProgram] = []
 
     def start(self, url: str, *queues: str) -> None:
         """One more; it is ready then."""
-        environment = {**os.environ, "RQUEUE_URL": url, "CRASH_MARKS": str(self.marks.path)}
-        environment["PYTHONPATH"] = f"{ROOT}:{ROOT / 'workers'}"
-        command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app", *queues]
-        command += ["--processes", "2", "--lease", "2s", "--drain", "5s", "--max-crashes", "0"]
+        arguments = ["tests.crash.app", *queues, "--lease", "2s", "--drain", "5s"]
+        arguments += ["--max-crashes", "0"]
         log = self._folder / f"pool{len(self._pools)}.log"
-        with log.open("wb") as out:
-            self._pools.append(subprocess.Popen(command, env=environment, stdout=out, stderr=out))
+        marks = str(self.marks.path)
+        self._pools.append(start_pool(log, url, *arguments, CRASH_MARKS=marks))
         eventually(lambda: b"is ready" in log.read_bytes(), log.read_text)
 
     def kill_a_worker(self) -> None:

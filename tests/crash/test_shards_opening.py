@@ -24,15 +24,19 @@ SEEDS = pytest.mark.parametrize(
 )
 
 
-def rounds(queue: ShardedQueue, pools: Pools) -> None:
-    """Two shards open, then one is drained; a worker is killed after each."""
+def rounds(queue: ShardedQueue, pools: Pools, load: Load, jobs: int = 0) -> None:
+    """Two shards open, then one is drained, each behind so many more jobs; a worker is killed after
+    each."""
     for change in (queue.open, queue.open, partial(queue.drain, 0)):
+        enough = load.enqueued() + jobs
+        eventually(lambda enough=enough: load.enqueued() >= enough, lambda: pools.logs)
         eventually(partial(changed, change), lambda: f"{queue.table()}\n{pools.logs}")
         pools.kill_a_worker()
 
 
+@pytest.mark.parametrize("jobs", [0, pytest.param(4000, marks=pytest.mark.long)])
 def test_shards_open_under_load(
-    private_server: EmbeddedRedis, queue_name: str, tmp_path: Path
+    private_server: EmbeddedRedis, queue_name: str, tmp_path: Path, jobs: int
 ) -> None:
     url = private_server.url
     with (
@@ -43,7 +47,7 @@ def test_shards_open_under_load(
         queue.table()
         pools.start(url, queue_name)
         load = Load(plain)
-        rounds(queue, pools)
+        rounds(queue, pools, load, jobs)
         judge(queue, load, pools)
         eventually(lambda: queue.table().shards[0].state == "closed")
         assert load.failures == 0
@@ -65,7 +69,7 @@ def test_shards_on_the_masters_of_a_cluster(
         queue.table()
         pools.start(url, name)
         load = Load(plain)
-        rounds(queue, pools)
+        rounds(queue, pools, load)
         judge(queue, load, pools)
         shards = queue.table().shards
         assert shards[0].state == "closed" or eventually(

@@ -3,7 +3,6 @@ every member comes once, and what waits for them runs once, behind all of them."
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,23 +17,10 @@ from rqueue.protocol.commands.streams import read_stream
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.crash.test_under_load import Field
-from tests.workers.pools import ROOT, eventually
+from tests.support.forked_program import PATH, ForkedProgram
+from tests.workers.pools import eventually
 
 pytestmark = pytest.mark.timeout(180)
-
-PRODUCER = """
-import sys
-from rqueue import Queue, stream
-from tests.crash.app import step
-
-url, queue, members, end = sys.argv[1:]
-def drawn():
-    yield from (step.si(0.5) for _ in range(int(members)))
-    if end == "hang":
-        print("drawn", flush=True)
-        sys.stdin.read()
-Queue(queue, url).enqueue_workflow(stream(drawn(), step.si(0)), id="w")
-"""
 
 
 @pytest.fixture
@@ -52,9 +38,14 @@ def joined(field: Field) -> int:
     return read.joined
 
 
-def producer(field: Field, members: int, end: str = "") -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", PRODUCER, field.url, field.queue.name, f"{members}", end]
-    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def producer(field: Field, members: int, log: Path, *end: str) -> ForkedProgram:
+    """A program that enqueues them; `log` is where it writes."""
+    arguments = [field.url, field.queue.name, f"{members}", *end]
+    environment = {**os.environ, "PYTHONPATH": PATH}
+    with log.open("ab") as output:
+        return ForkedProgram(
+            "tests.crash.stream_producer", *arguments, output=output, environment=environment
+        )
 
 
 def came_last(field: Field, members: int) -> None:
@@ -66,29 +57,31 @@ def came_last(field: Field, members: int) -> None:
 
 @pytest.mark.parametrize(
     "members",
-    [3000, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
+    [1500, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
 )
-def test_producers_killed_again_and_again(field: Field, members: int) -> None:
+def test_producers_killed_again_and_again(field: Field, members: int, tmp_path: Path) -> None:
+    log = tmp_path / "producers.log"
     field.pool()
     field.ids = ["w", *(f"w.{n}" for n in range(members))]
     for share in (0.02, 0.2, 0.4, 0.6, 0.8):
-        one = producer(field, members)
+        one = producer(field, members, log)
         eventually(lambda share=share: joined(field) >= share * members, field.logs)
         one.kill()
-        one.communicate()
+        one.wait()
         if share in (0.2, 0.6):
             os.kill(field.someone(), signal.SIGKILL)
-    last = producer(field, members)
-    last.communicate()
-    assert last.returncode == 0
+    assert producer(field, members, log).wait() == 0, log.read_text()
     eventually(lambda: field.queue.job("w").state().ended, field.logs)
     field.settled()
     came_last(field, members)
 
 
-def test_workers_killed_that_produce(field: Field) -> None:
+@pytest.mark.parametrize(
+    "members",
+    [3000, pytest.param(30_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
+)
+def test_workers_killed_that_produce(field: Field, members: int) -> None:
     """A job that enqueues a stream is delivered again, and goes on with it."""
-    members = 3000
     field.pool()
     options = Options(id="p", max_crashes=100)
     field.queue.send("crash.produce", ["w", members, 0.5], options=options)
@@ -107,13 +100,13 @@ def test_workers_killed_that_produce(field: Field) -> None:
     came_last(field, members)
 
 
-def test_a_producer_that_nobody_replaces(field: Field) -> None:
+def test_a_producer_that_nobody_replaces(field: Field, tmp_path: Path) -> None:
     """What it has enqueued runs, and what waits for that ends."""
-    one = producer(field, 600, "hang")
-    assert one.stdout is not None
-    assert one.stdout.readline() == b"drawn\n"
+    log = tmp_path / "producer.log"
+    one = producer(field, 600, log, "hang")
+    eventually(lambda: log.read_text() == "drawn\n", log.read_text)
     one.kill()
-    one.communicate()
+    one.wait()
     field.pool()
     members = joined(field)
     assert members == 500, "two steps of some hundred, and a part of one that died with it"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,11 +25,13 @@ from rqueue.inspector.history import read_history
 from rqueue.tasks.options import Options
 from rqueue.tasks.workflow import chord
 from tests.crash.app import step
+from tests.crash.programs import start_pool
 from tests.support import invariants
+from tests.support.forked_program import ForkedProgram
 from tests.support.marks import Marks
 from tests.support.proxy import Proxy
 from tests.support.snapshot import take_snapshot
-from tests.workers.pools import ROOT, eventually
+from tests.workers.pools import eventually
 
 JOBS = 1200
 LEASE = "2s"
@@ -50,33 +50,17 @@ class Field:
         self._lines: list[tuple[str, int, str]] = []
         self._ended: set[str] = set()
         self._folder = folder
-        self.pools: list[subprocess.Popen[bytes]] = []
+        self.pools: list[ForkedProgram] = []
         self.ids: list[str] = []
         self.random = random.Random(queue)
 
-    def pool(self, url: str = "") -> subprocess.Popen[bytes]:
+    def pool(self, url: str = "") -> ForkedProgram:
         """Start a pool of two, as an operator would."""
-        command = [sys.executable, "-m", "rqueue.cli", "worker", "tests.crash.app"]
-        command += [queue.name for queue in self.queues]
-        command += ["--processes", "2", "--lease", LEASE, "--drain", "5s"]
-        log = (self._folder / f"pool{len(self.pools)}.log").open("wb")
-        environment = {
-            **os.environ,
-            "RQUEUE_URL": url or self.url,
-            "CRASH_MARKS": str(self._marks.path),
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
-        }
-        with log:
-            self.pools.append(
-                subprocess.Popen(
-                    command,
-                    cwd=ROOT,
-                    env=environment,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
-            )
+        arguments = ["tests.crash.app", *(queue.name for queue in self.queues)]
+        arguments += ["--lease", LEASE, "--drain", "5s"]
+        log = self._folder / f"pool{len(self.pools)}.log"
+        marks = str(self._marks.path)
+        self.pools.append(start_pool(log, url or self.url, *arguments, CRASH_MARKS=marks))
         return self.pools[-1]
 
     def enqueue(self, jobs: int = JOBS) -> None:

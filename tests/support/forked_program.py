@@ -2,8 +2,8 @@
 else.
 
 To import all of a pool takes a program most of a second, and tests start hundreds of pools. What an
-operator types is run as such, in a process that begins with nothing: by tests/cli, tests/crash and
-the pools of tests/soak.
+operator types is run as such, in a process that begins with nothing: by tests/cli and the pools of
+tests/soak.
 """
 
 from __future__ import annotations
@@ -27,14 +27,19 @@ from typing import Any, BinaryIO, NoReturn
 ROOT = Path(__file__).resolve().parents[2]
 PATH = f"{ROOT}:{ROOT / 'workers'}"
 
-LOADED = ("rqueue_workers.run", "rqueue_workers.pool.supervisor", "rqueue_workers.worker.worker")
+LOADED = (
+    "rqueue.cli.worker",
+    "rqueue_workers.run",
+    "rqueue_workers.pool.supervisor",
+    "rqueue_workers.worker.worker",
+)
 """What they begin with, beside the scripts that each pool reads."""
 
 
 class ForkedProgram:
     """`python -m module arguments...` in the project's folder, as a process; as far as it is used
     like `subprocess.Popen`. output: where it writes, also its errors; input: what it reads, nothing
-    where it is not given."""
+    where it is not given. leads: whether it begins a process group, for `os.killpg`."""
 
     def __init__(
         self,
@@ -43,10 +48,12 @@ class ForkedProgram:
         output: BinaryIO,
         input: BinaryIO | None = None,
         environment: Mapping[str, str] | None = None,
+        leads: bool = False,
     ) -> None:
         self._code: int | None = None
         environment = dict(os.environ if environment is None else environment)
         start = {"module": module, "arguments": arguments, "environment": environment}
+        start["leads"] = leads
         self._forker = _forker()
         streams = [output, *([input] if input else [])]
         self.pid: int = self._forker.ask(start, *(stream.fileno() for stream in streams))
@@ -68,6 +75,10 @@ class ForkedProgram:
         """Send it a signal, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -158,6 +169,8 @@ def _serve(requests: socket.socket) -> dict[str, Any] | None:
             for descriptor in descriptors:
                 os.close(descriptor)
             return request
+        elif request["leads"]:
+            os.setpgid(answer, 0)
         for number in descriptors:
             os.close(number)
         requests.sendall(b"%d\n" % answer)

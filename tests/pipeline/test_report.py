@@ -21,22 +21,35 @@ from tests.support.spark import Sparks
 
 pytestmark = pytest.mark.timeout(600)
 
+BY_DEFAULT = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.constraintPropagation.enabled": "true",
+    "spark.sql.shuffle.partitions": "200",
+}
+"""What Spark does where nobody says otherwise; `tests/support/spark.py` does."""
+
 HOSTILE = '</script><img src=x onerror="alert(1)">'
 
 
-@pytest.fixture(scope="module")
-def made(sparks: Sparks) -> Iterator[Report]:
+def of_scenario(spark: SparkSession) -> Report:
     rows = [
         *SCENARIO,
         {**SCENARIO[0], "task": HOSTILE, "worker": HOSTILE, "group": None, "at": 311},
     ]
-    made = report(
-        frame(sparks.get(), rows),
+    return report(
+        frame(spark, rows),
         T0,
         T0 + 10_000,
         objectives=Objectives(wait_s=0.25, run_s=0.45),
         sources=["a table"],
     )
+
+
+@pytest.fixture(scope="module")
+def made(sparks: Sparks) -> Iterator[Report]:
+    made = of_scenario(sparks.get())
     yield made
     made.close()
 
@@ -178,6 +191,22 @@ def test_tables_as_parquet(spark: SparkSession, made: Report, tmp_path: Path) ->
     assert spark.read.parquet(str(path / "errors")).count() == 4
     assert spark.read.parquet(str(path / "dead")).first()["jobs"][0]["id"] == "p3"
     assert spark.read.parquet(str(path / "totals")).first()["attempts"] == 8
+
+
+@pytest.mark.long
+def test_figures_are_the_same_as_spark_plans_by_default(spark: SparkSession, made: Report) -> None:
+    """The tests' session plans and runs everything in the way that is cheapest for a few rows."""
+    default = spark.newSession()
+    for name, value in BY_DEFAULT.items():
+        default.conf.set(name, value)
+    again = of_scenario(default)
+    try:
+        for name, table in again.tables.items():
+            assert leaves(table) == {"InMemoryRelation"}, name
+        for part in ("figures", "tables", "queues", "bucket_ms"):
+            assert again.document[part] == made.document[part], part
+    finally:
+        again.close()
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,8 @@ async def test_a_consumer_whose_lease_ended_comes_back(queue: AsyncQueue) -> Non
 async def test_one_that_waits_hears_that_its_lease_ended(
     queue: AsyncQueue, server: EmbeddedRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with queue.consumer(lease=0.6) as consumer, AsyncTogether() as together:
+    # long enough that it does not end by itself before the wait begins, on a busy machine
+    async with queue.consumer(lease=3) as consumer, AsyncTogether() as together:
         with monitoring(server.url) as monitor:
             receiving = together.start(consumer.receive, 20)
             await aoutside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))
@@ -183,7 +184,8 @@ async def test_one_that_waits_hears_that_its_lease_ended(
 
 
 async def test_a_wait_says_that_the_lease_ended(queue: AsyncQueue, server: EmbeddedRedis) -> None:
-    async with queue.consumer(lease=0.6) as consumer, AsyncTogether() as together:
+    # long enough that it does not end by itself before the wait begins, on a busy machine
+    async with queue.consumer(lease=3) as consumer, AsyncTogether() as together:
         with monitoring(server.url) as monitor:
             waiting = together.start(consumer.wait, 20)
             await aoutside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))

@@ -160,7 +160,8 @@ def test_a_consumer_whose_lease_ended_comes_back(queue: Queue) -> None:
 def test_one_that_waits_hears_that_its_lease_ended(
     queue: Queue, server: EmbeddedRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with queue.consumer(lease=0.6) as consumer, Together() as together:
+    # long enough that it does not end by itself before the wait begins, on a busy machine
+    with queue.consumer(lease=3) as consumer, Together() as together:
         with monitoring(server.url) as monitor:
             receiving = together.start(consumer.receive, 20)
             outside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))
@@ -174,7 +175,8 @@ def test_one_that_waits_hears_that_its_lease_ended(
 
 
 def test_a_wait_says_that_the_lease_ended(queue: Queue, server: EmbeddedRedis) -> None:
-    with queue.consumer(lease=0.6) as consumer, Together() as together:
+    # long enough that it does not end by itself before the wait begins, on a busy machine
+    with queue.consumer(lease=3) as consumer, Together() as together:
         with monitoring(server.url) as monitor:
             waiting = together.start(consumer.wait, 20)
             outside(monitor.wait_for, "BLPOP", queue.keys.wake(consumer.name))

@@ -39,6 +39,7 @@ redis.utils.get_lib_version = cache(redis.utils.get_lib_version)
 # example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.
 settings.register_profile(
     "rqueue",
+    max_examples=profiles.examples(100, 100, brief=25),
     deadline=None,
     derandomize=not profiles.THOROUGH,
     database=None,

@@ -15,6 +15,7 @@ from rqueue.protocol.scripts import SCRIPTS, script
 from tests.lua import plain_commands
 from tests.lua.test_contract import without_comments
 from tests.property.sources import sound
+from tests.support.profiles import examples
 from tests.support.run_script import run
 from tools import hook_table, kind_table, kinds
 
@@ -115,7 +116,7 @@ ROOM = 60
 """Of the 200 local variables of a function of Lua so many are left in each script."""
 
 
-@pytest.mark.parametrize("kind", [PLAIN, *kinds.GREATEST], ids=str)
+@pytest.mark.parametrize("kind", [PLAIN, *kinds.GREATEST[:: examples(1, 1, brief=6)]], ids=str)
 def test_scripts_of_kinds_with_many_policies_can_be_loaded_and_have_room(
     private_server: EmbeddedRedis, kind: Kind
 ) -> None:

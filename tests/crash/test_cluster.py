@@ -24,6 +24,7 @@ import redis
 
 from tests.crash.fleet import Fleet
 from tests.support.patience import PATIENCE, until
+from tests.support.profiles import examples
 from tests.support.redis_cluster import ClusterNode, SmallCluster, slot_of
 from tests.support.slot_moves import move_slot, move_slot_at_once, moves_at_once
 
@@ -31,7 +32,7 @@ MakeCluster = Callable[..., SmallCluster]
 
 pytestmark = pytest.mark.timeout(300)
 
-BEFORE = 400
+BEFORE = examples(200, 400)
 """Jobs of each queue that end before the fault."""
 
 CHANCE, CHANCE_ONCE = 2, 4

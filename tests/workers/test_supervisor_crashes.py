@@ -25,6 +25,7 @@ from rqueue.transport.redis_client import execute
 from rqueue_workers.exit_codes import Exit
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
+from tests.support.profiles import examples
 from tests.workers.pools import Pool, Watched, causes, eventually, go, header, noted, pop, started
 
 MakePool = Callable[..., Pool]
@@ -110,7 +111,7 @@ def test_a_job_that_kills_its_workers_ends_in_the_dead_letters_with_the_cause(
 def test_under_load_kills_lose_nothing_and_end_no_job_twice(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:
-    total, kills = 1500, 5
+    total, kills = examples(500, 3000), 5
     jobs = queue.enqueue_many(Call("note", [queue_name, str(i)]) for i in range(total))
     pool = make_pool(processes=2)
     for kill in range(kills):

@@ -68,6 +68,11 @@ def apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             " package.tasks",
         ),
         (
+            "package.tasks:app",
+            "cannot import the app 'package.tasks:app': name the module alone: package.tasks",
+        ),
+        ("goodapp:app", "cannot import the app 'goodapp:app': name the module alone: goodapp"),
+        (
             "badsyntax",
             "cannot import the app 'badsyntax': SyntaxError: invalid syntax ({}/badsyntax.py:2)",
         ),

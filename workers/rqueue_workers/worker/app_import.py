@@ -84,6 +84,8 @@ def _why(module: str, error: BaseException) -> str:
     wanted = module.removesuffix(".py").strip("./").replace("/", ".")
     if wanted != module and isinstance(error, ImportError | TypeError | ValueError):
         return f"{start}: name the module, not the file: {wanted}"
+    if ":" in module and isinstance(error, ModuleNotFoundError):
+        return f"{start}: name the module alone: {module.partition(':')[0]}"
     if isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
         hint = _near(error.name, None)
         return f"cannot import the app: no module '{module}' here or on PYTHONPATH{hint}"

@@ -5,7 +5,7 @@
 --- that come in the order of priority and position.
 --- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, delayed, done, taken, heads, stands, behind, timed, overdue,
 ---   rearms, upkeep, allow, places, meets, found, repair
---- META: blocked
+--- META: blocked, corrected_by
 --- JOB: tags (l: a limit, escaped, and how many it allows)
 --- KEYS: limits, permits, claims, heads, blocked, reopened, rates, tokens_due, group:<limit>
 --- STORE: list

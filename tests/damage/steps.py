@@ -262,7 +262,11 @@ MAKERS: dict[str, Maker] = {
     ),
     "repair_consumer": lambda w, d: commands.repair_consumer(KEYS, d(names)),
     "repair_group": lambda w, d: commands.repair_group(
-        KEYS, d(st.sampled_from(["a", "k", ""])), d(st.sampled_from([None, (2, 1)]))
+        KEYS,
+        d(st.sampled_from(["a", "k", ""])),
+        d(st.sampled_from([None, (2, 1)])),
+        d(st.sampled_from([commands.Miscount(), commands.Miscount(2), commands.Miscount(-1, "x")])),
+        d(st.lists(ids, max_size=2)),
     ),
     "repair_job": lambda w, d: commands.repair_job(
         KEYS, d(ids), d(st.sampled_from(["place", "place", "take"])), d(members), ["ghost"]

@@ -26,6 +26,17 @@ DAMAGES: dict[str, tuple[Damage, set[str]]] = {
         lambda r, b: (r.hset(b + "claims", "ghost", "a"), r.hset(b + "permits", "a", 3)),
         {"leaked"},
     ),
+    "many that are not there have permits": (
+        lambda r, b: (
+            r.hset(b + "claims", mapping={f"ghost{n}": "a" for n in range(120)}),
+            r.hset(b + "permits", "a", 122),
+        ),
+        {"leaked"},
+    ),
+    "two limits are miscounted": (
+        lambda r, b: r.hset(b + "permits", mapping={"a": 1, "b": 5}),
+        {"permits"},
+    ),
     "a job that waits has a permit": (
         lambda r, b: (r.hset(b + "claims", "a3", "a"), r.hset(b + "permits", "a", 3)),
         {"leaked"},

@@ -44,11 +44,12 @@ class LimitCourse(Course):
     """One course of random steps, with limits that change."""
 
     KEYS = KEYS
+    KIND = KIND
 
     def __init__(self, client: redis.Redis, lua: Scripts, seed: int) -> None:
         self.paid: set[tuple[str, int]] = set()
         self.tokens, self.filled_ms = float(PACE.burst), START_MS
-        super().__init__(client, lua, KIND, seed)
+        super().__init__(client, lua, self.KIND, seed)
 
     def begin(self) -> None:
         self.run(commands.set_limit(KEYS, "other", "1"))

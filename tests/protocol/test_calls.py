@@ -244,10 +244,10 @@ SAMPLES: dict[str, list[Sample]] = {
         )
     ],
     "repair_group": [
-        Sample(commands.repair_group(K, "group"), {"group": b"group", "was": "", "blocked": ""}),
         Sample(
-            commands.repair_group(K, "group", (2, 1)),
-            {"group": b"group", "was": "2", "blocked": "1"},
+            commands.repair_group(K, "a", (2, 1), commands.Miscount(-2, "x", "y"), ["i1"]),
+            {"group": b"a", "was": "2", "blocked": "1", "fewer": -2, "last": "x", "by": "y"},
+            rest=[b"i1"],
         ),
     ],
     "repair_leftovers": [Sample(commands.repair_leftovers(K, "which", ["i1"]), rest=[b"i1"])],

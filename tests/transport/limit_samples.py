@@ -26,6 +26,7 @@ def fill(client: Any, keys: QueueKeys, odd: bytes) -> None:
     client.zadd(keys.tokens_due, {"@r": 9300})
     client.zadd(keys.group("@r"), {"m11": 1, "m12": 2})
     client.sadd(keys.reopened, "m")
+    client.hset(keys.meta, "corrected_by", "w1")
 
 
 def samples(keys: QueueKeys, empty: QueueKeys, odd: str) -> dict[str, list[Sample]]:
@@ -40,11 +41,12 @@ def samples(keys: QueueKeys, empty: QueueKeys, odd: str) -> dict[str, list[Sampl
                     {"g1"},
                     {"m"},
                     {"@r": 9300.0},
+                    "w1",
                 ),
             ),
             Sample(
                 limit_notes.permits_state(empty),
-                limit_notes.PermitsState({}, {}, {}, set(), set(), {}),
+                limit_notes.PermitsState({}, {}, {}, set(), set(), {}, ""),
             ),
         ],
         "limit_use": [

@@ -2,49 +2,55 @@
 --- @include "schedule/member"
 --- @hooks delayed
 
---- Jobs that one repair looks for among those that consumers hold.
+--- Jobs whose permits one repair looks at.
 local LIMITS_LOOKED_FOR = 500
 
---- Set a limit right, whatever was there: permits are those of jobs that are ready or held (`held`: a function that says
---- who holds an id), and so many of them are out as jobs have. What is no job of it leaves the first 500 that wait. Then
---- what it allows is offered. Answers how much was changed.
-local function limits_repair(base, queue, limit, held)
-  local key, changed, out, room, cursor = base .. 'group:' .. limit, 0, 0, LIMITS_LOOKED_FOR, '0'
-  repeat
-    local page = redis.call('HSCAN', base .. 'claims', cursor, 'COUNT', '500')
-    cursor = page[1]
-    for i = 1, #page[2], 2 do
-      local id, said = page[2][i], page[2][i + 1]
-      local its
-      for name, sign, count in limits_claimed(said) do
-        if name == limit then its = sign == '!' and 0 or tonumber(count) or 1 end
-      end
-      if its then
-        local value = redis.call('HGET', base .. 'jobs', id)
-        local job = value and string.byte(value) ~= 33 and value_parse(value)
-        local there = job and not job.damaged and redis.call('ZSCORE', base .. 'heads', schedule_member(job, id))
-        if not there and room > 0 then
-          room = room - 1
-          there = held(id)
-        elseif not there then
-          there = true
-        end
-        if there then
-          out = out + its
-        else
-          changed = changed + redis.call('HDEL', base .. 'claims', id)
-        end
-      end
-    end
-  until cursor == '0'
-  if tonumber(redis.call('HGET', base .. 'permits', limit) or 0) ~= out then
-    changed = changed + 1
-    if out > 0 then
-      redis.call('HSET', base .. 'permits', limit, out)
-    else
-      redis.call('HDEL', base .. 'permits', limit)
+--- Whether a job is ready or held, and may have permits. `held`: a function that says who holds an id.
+local function limits_entitled(base, id, held)
+  local value = redis.call('HGET', base .. 'jobs', id)
+  local job = value and string.byte(value) ~= 33 and value_parse(value)
+  if job and not job.damaged then
+    job.id = id
+    local spots = {}
+    --- @each spots = found(base, job, spots)
+    for i = 1, #spots, 2 do
+      -- behind the first one of a strand, whose name has a dot, a job is ready too
+      if spots[i] == 'heads' or string.find(spots[i], '.', 1, true) then return true end
     end
   end
+  return held(id)
+end
+
+--- Set right how many permits of a limit are out, by what was seen at one moment: each step changes that number and what
+--- jobs have alike, so by how much they differ stays as it is while the queue goes on. Not where another has done so since.
+local function limits_correct(base, limit, seen)
+  local last = redis.call('HGET', base .. 'meta', 'corrected_by') or ''
+  if seen.fewer == 0 or last ~= seen.last and last ~= seen.by then return 0 end
+  local said = redis.call('HGET', base .. 'permits', limit) or '0'
+  local out = math.max(0, (string.find(said, '^%d+$') and tonumber(said) or 0) + seen.fewer)
+  redis.call('HSET', base .. 'meta', 'corrected_by', seen.by)
+  if out > 0 then
+    redis.call('HSET', base .. 'permits', limit, string.format('%d', out))
+  else
+    redis.call('HDEL', base .. 'permits', limit)
+  end
+  return 1
+end
+
+--- Set a limit right, by what was `seen`: {fewer=, last=, by=, ids=}. So many permits fewer are said to be out as jobs
+--- have; of these jobs those have no permits that are neither ready nor held. What is no job of the limit leaves the first
+--- 500 that wait. Then what it allows is offered. Answers how much was changed.
+local function limits_repair(base, queue, limit, held, seen)
+  local key, changed, claims = base .. 'group:' .. limit, limits_correct(base, limit, seen), {}
+  for i = 1, math.min(#seen.ids, LIMITS_LOOKED_FOR) do
+    local claim = redis.call('HGET', base .. 'claims', seen.ids[i])
+    if claim and not limits_entitled(base, seen.ids[i], held) then
+      changed = changed + redis.call('HDEL', base .. 'claims', seen.ids[i])
+      claims[#claims + 1] = claim
+    end
+  end
+  local freed = limits_return(base, claims)
+  if freed[1] then limits_open(base, queue, freed) end
   for _, member in ipairs(redis.call('ZRANGE', key, '0', '499')) do
     local id = string.sub(member, MEMBER_PREFIX + 1)
     local value = redis.call('HGET', base .. 'jobs', id)

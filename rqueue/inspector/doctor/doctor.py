@@ -206,7 +206,8 @@ class Doctor:
         elif action.verb == "meta":
             run(commands.repair_meta(keys, action.levels, action.marked, action.highest))
         elif action.verb == "group":
-            run(commands.repair_group(keys, action.which, action.marked))
+            seen = action.miscount, action.ids
+            run(commands.repair_group(keys, action.which, action.marked, *seen))
         elif action.verb == "owner":
             for name in action.ids:
                 run(commands.group_owner(keys, consumer=name, reset=True))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rqueue.protocol.commands import NO_MISCOUNT, Miscount
+
 Severity = Literal["problem", "note"]
 
 INVARIANTS = {
@@ -60,6 +62,7 @@ class Action:
     marked: tuple[int, int] | None = None
     highest: int = 0
     place: int = 0
+    miscount: Miscount = NO_MISCOUNT
 
 
 @dataclass(frozen=True, slots=True)

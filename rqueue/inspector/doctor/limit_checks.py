@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 
 from rqueue.inspector.doctor.findings import Action, Finding
@@ -10,6 +10,7 @@ from rqueue.inspector.doctor.group_checks import GROUPS_MAX, fits_group
 from rqueue.inspector.doctor.job_checks import limits_in
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.protocol import commands
+from rqueue.protocol.commands import Miscount
 from rqueue.protocol.commands.limit_notes import PermitsState, permits_state
 from rqueue.protocol.policies import limits
 
@@ -49,8 +50,11 @@ def diagnose_limit(walk: Walk, there: Set[bytes], limit: str) -> list[Finding]:
     one is known, and gets what is free."""
     state = walk.execute(permits_state(walk.keys))
 
-    def finding(kind: str, says: str, remedy: str) -> list[Finding]:
-        action = Action("group", which=limit)
+    def finding(
+        kind: str, says: str, remedy: str, fewer: int = 0, ids: Sequence[str] = ()
+    ) -> list[Finding]:
+        miscount = Miscount(fewer, state.corrected_by, walk.name)
+        action = Action("group", which=limit, miscount=miscount, ids=tuple(ids))
         return [Finding("limits", kind, walk.keys.queue, limit, says, remedy, action=action)]
 
     out, counted = state.out.get(limit, 0), state.counted.get(limit, 0)
@@ -59,15 +63,19 @@ def diagnose_limit(walk: Walk, there: Set[bytes], limit: str) -> list[Finding]:
             "permits",
             f"{max(0, out)} permits of limit {limit} are said to be out, and jobs have {counted}",
             "count them",
+            fewer=counted - max(0, out),
         )
-    for id_ in islice(_strangers(state, there, limit), STRANGERS_MAX):
-        if not _may_have_permits(walk, id_):
-            return finding(
-                "leaked",
-                f"job {id_!r}, neither ready nor held, has a permit of limit {limit}: no other job"
-                " gets it",
-                "take it back",
-            )
+    strangers = [*islice(_strangers(state, there, limit), STRANGERS_MAX)]
+    leaked = [id_ for id_ in strangers if not _may_have_permits(walk, id_)]
+    if leaked:
+        others = f", as have {len(leaked) - 1} others" if leaked[1:] else ""
+        return finding(
+            "leaked",
+            f"job {leaked[0]!r}, neither ready nor held, has a permit of limit {limit}{others}: no"
+            " other job gets it",
+            "take it back",
+            ids=leaked,
+        )
     for page in walk.pages(f"group:{limit}"):
         if any(not fits_group(f"group:{limit}", element) for element in page):
             return finding(

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import redis
 
+from rqueue.model.ids import new_id
 from rqueue.protocol import commands
 from rqueue.protocol.call import CommandCall
 from rqueue.protocol.commands.class_notes import classes_known
@@ -22,17 +23,18 @@ S = TypeVar("S")
 
 
 class Walk:
-    """Reads one queue. `jobs`: elements that were read. `levels` and `names` are those that any key
-    speaks of, `registered` the names of real consumers, `others` the rest. `highest`: the highest
-    position seen; `promoted`: whether one of the lists holds jobs that were due. `groups`: those
-    with jobs behind the first one, as in the names of keys. `classes`: labels -> number of a class;
-    `class_numbers`: those that have jobs. `refusals`: terms of consumers that refused ready
-    jobs. `owners`: bucket of sticky groups -> its consumer; `own`: those for which jobs are
-    ready."""
+    """Reads one queue. `name`: of this walk alone. `jobs`: elements that were read. `levels` and
+    `names` are those that any key speaks of, `registered` the names of real consumers, `others` the
+    rest. `highest`: the highest position seen; `promoted`: whether one of the lists holds jobs that
+    were due. `groups`: those with jobs behind the first one, as in the names of keys. `classes`:
+    labels -> number of a class; `class_numbers`: those that have jobs. `refusals`: terms of
+    consumers that refused ready jobs. `owners`: bucket of sticky groups -> its consumer; `own`:
+    those for which jobs are ready."""
 
     def __init__(self, client: redis.Redis, keys: QueueKeys) -> None:
         self.client = client
         self.keys = keys
+        self.name = new_id()
         self.jobs = 0
         self.levels: set[int] = set()
         self.names: set[str] = set()

@@ -70,6 +70,8 @@ from rqueue.protocol.commands.read import (
     show,
 )
 from rqueue.protocol.commands.repair import (
+    NO_MISCOUNT,
+    Miscount,
     check_job,
     check_page,
     check_scan,
@@ -104,6 +106,7 @@ from rqueue.protocol.commands.steps import keep_steps
 from rqueue.protocol.commands.streams import StreamRead, read_stream, seal
 
 __all__ = [
+    "NO_MISCOUNT",
     "Accepted",
     "Answered",
     "Awaited",
@@ -112,6 +115,7 @@ __all__ = [
     "Deletion",
     "JobReport",
     "LimitInfo",
+    "Miscount",
     "Note",
     "Pulled",
     "Put",

@@ -18,7 +18,8 @@ __all__ = ["LimitUse", "PermitsState", "limit_use", "permits_state"]
 class PermitsState(NamedTuple):
     """At one moment: how many permits of each limit are out, or tokens of a rate set aside; of
     which limits each job has some, and how many; what was set; which limits are waited for, which
-    of those are still to be offered, and when those that are rates have their next tokens."""
+    of those are still to be offered, and when those that are rates have their next tokens; who set
+    numbers of permits right last."""
 
     out: dict[str, int]
     claims: dict[str, dict[str, int]]
@@ -26,6 +27,7 @@ class PermitsState(NamedTuple):
     waited_for: set[str]
     reopened: set[str]
     due: dict[str, float]
+    corrected_by: str
 
     @property
     def counted(self) -> dict[str, int]:
@@ -78,7 +80,7 @@ def _said(text: str) -> bool:
 
 
 def _read_state(replies: Sequence[Any]) -> PermitsState:
-    out, claims, most, waited_for, reopened, due = replies
+    out, claims, most, waited_for, reopened, due, last = replies
     return PermitsState(
         {limit: _number(text) for limit, text in _pairs(out).items()},
         {id_: _claimed(text) for id_, text in _pairs(claims).items()},
@@ -86,6 +88,7 @@ def _read_state(replies: Sequence[Any]) -> PermitsState:
         {raw_text(name) for name in waited_for},
         {raw_text(name) for name in reopened},
         scores(due),
+        raw_text(last or b""),
     )
 
 
@@ -98,6 +101,7 @@ def permits_state(keys: QueueKeys) -> CommandCall[PermitsState]:
         ("ZRANGE", keys.blocked, 0, -1),
         ("SMEMBERS", keys.reopened),
         ("ZRANGE", keys.tokens_due, 0, -1, "WITHSCORES"),
+        ("HGET", keys.meta, "corrected_by"),
     ]
     return CommandCall(keys.meta, commands, _read_state)
 

@@ -177,13 +177,33 @@ def repair_meta(
     return ScriptCall("repair_meta", keys.meta, args, _read_fields)
 
 
+class Miscount(NamedTuple):
+    """What was seen of a limit at one moment: `fewer` permits are said to be out than jobs have,
+    and `last` was who had set such a number right before, "" = nobody. `by`: who does it now."""
+
+    fewer: int = 0
+    last: str = ""
+    by: str = "doctor"
+
+
+NO_MISCOUNT = Miscount()
+"""The number of permits stays."""
+
+
 def repair_group(
-    keys: QueueKeys, group: str, blocked: tuple[int, int] | None = None
+    keys: QueueKeys,
+    group: str,
+    blocked: tuple[int, int] | None = None,
+    miscount: Miscount = NO_MISCOUNT,
+    ids: Sequence[str] = (),
 ) -> ScriptCall[int]:
     """Set right who has the turn of a group (escaped, as in names of keys; "" = none), or the
-    number of blocked jobs: (what it was, what it is to be). Answers how much was changed."""
+    number of blocked jobs: (what it was, what it is to be); or the permits of a limit, of which
+    these jobs have some that seemed neither ready nor held. Answers how much was changed."""
     was, becomes = ("", "") if blocked is None else (str(blocked[0]), str(blocked[1]))
-    return ScriptCall("repair_group", keys.meta, [raw_bytes(group), was, becomes], _read_count)
+    fewer, last, by = miscount
+    args: list[Arg] = [raw_bytes(group), was, becomes, fewer, last, by, *map(raw_bytes, ids)]
+    return ScriptCall("repair_group", keys.meta, args, _read_count)
 
 
 def repair_leftovers(keys: QueueKeys, which: str, ids: Sequence[str]) -> ScriptCall[int]:

@@ -13,6 +13,7 @@ from rqueue.model.expect import expect, shown
 from rqueue.model.job_limit import LONGEST_MS, JobLimit, check_limits, check_most
 from rqueue.model.names import MAX_GROUP, check_name_of_limit
 from rqueue.model.times import parse_duration
+from rqueue.tasks.other_words import AS_RATE, explained
 
 __all__ = [
     "Concurrency",
@@ -118,6 +119,7 @@ class Rate(_OfCalls):
 
     __slots__ = ("burst", "cost", "per_ms")
 
+    @explained("limit", AS_RATE)
     def __init__(
         self,
         most: int,
@@ -200,6 +202,7 @@ def limits_of(given: object) -> tuple[Limit, ...]:
     some = (given,) if isinstance(given, Limit) else given
     if not isinstance(some, Sequence) or isinstance(some, str | bytes):
         hint = "; seconds are `time_limit`" if isinstance(given, int | float) else ""
+        hint = f"; {AS_RATE}" if isinstance(given, str) and "/" in given else hint
         raise ConfigError(
             "limit", f"{shown(given)} is no Concurrency or Rate, nor a list of such{hint}"
         )

@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 from rqueue.errors import ConfigError
 
 __all__ = [
+    "AS_RATE",
     "HANDLE_WORDS",
     "MODULE_WORDS",
     "QUEUE_WORDS",
@@ -39,8 +40,12 @@ _LATER = "s(...), a call that is made later, in a chain, group or chord"
 _MANY = "group(task.s(x) for x in ...), or queue.enqueue_many([Call(task, args), ...])"
 _DIED = "on_dead of a Middleware hears of jobs that failed for good"
 
+AS_RATE = 'ten in a minute are limit=Rate(10, per="1m"), of all workers together'
+"""How a rate is written here, for who writes "10/m"."""
+
 OPTION_WORDS = {
     "timeout": _SECONDS,
+    "rate_limit": AS_RATE,
     "job_timeout": _SECONDS,
     "hard_time_limit": _SECONDS,
     "soft_limit": "soft_time_limit is in seconds",
@@ -246,6 +251,7 @@ MODULE_WORDS = {
     "actor": _TASK,
     "job": _TASK,
     "AsyncResult": "queue(name).job(id)",
+    "send_task": "queue(name).enqueue('app.task', ...), a task by its name",
     "get_current_job": "current_job()",
     "Worker": "the command 'rqueue worker MODULE QUEUE...'",
     "cron": "@task(cron=...), or queue(name).schedules.set(...)",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rqueue
-from rqueue import Call, Options, Queue, RetryPolicy, chain, chord, group, task
+from rqueue import Call, Options, Queue, Rate, RetryPolicy, chain, chord, group, task
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._async.workflows import AsyncWorkflowHandle
@@ -94,6 +94,16 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: OK.enqueue_in("5m", 1), "'5m' is not a number of seconds; the task's arguments come"),
     (lambda: OK.enqueue_at(datetime(2030, 1, 1), 1), "has no time zone; use datetime.now(timezone"),
     (lambda: declared(time_limit="soon"), "time_limit: 'soon' is not a positive number of seconds"),
+    # how many in a time
+    (lambda: declared(rate_limit="10/m"), "such option of a task; ten in a minute are limit=Rate("),
+    (
+        lambda: declared(limit="10/m"),
+        "is no Concurrency or Rate, nor a list of such; ten in a minu",
+    ),
+    (
+        lambda: Rate("100/m"),
+        "required argument: 'per'; ten in a minute are limit=Rate(10, per=\"1m\")",
+    ),  # type: ignore[call-arg,arg-type]
     # where to, and what follows
     (lambda: OK.options(queue_name="x"), "queue_name: there is no such option of a call; it is ca"),
     (lambda: OK.options(priority=12), "priority: 12 is no whole number from 0 to 9"),
@@ -164,6 +174,10 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     # names of their packages
     (lambda: RQUEUE.signature("ok", (1,)), "rqueue has no 'signature'; here it is task.s(...)"),
     (lambda: RQUEUE.shared_task, "rqueue has no 'shared_task'; here it is task: @task above a fun"),
+    (
+        lambda: RQUEUE.send_task,
+        "rqueue has no 'send_task'; here it is queue(name).enqueue('app.task'",
+    ),
     (lambda: declared(serializer="pickle"), "arguments and results are JSON"),
     (lambda: OK.enqueue(object()), "object is not JSON; pass its id, or a dict of what the task"),
     # the job afterwards

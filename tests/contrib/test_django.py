@@ -114,6 +114,21 @@ def test_the_command_is_the_command_line(
     assert ended.value.code == 0 and django.queue.name in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("args", [["worker", "--dev"], ["queues"]])
+def test_wrong_settings_are_one_line(
+    django: Any, capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    from django.core.management import CommandError, ManagementUtility, call_command
+
+    said = "RQUEUE: there is no key 'queus': did you mean 'queues'?"
+    with django.override(queus=["mail"]):
+        with pytest.raises(SystemExit) as ended:
+            ManagementUtility(["/srv/manage.py", "rqueue", *args]).execute()
+        assert (ended.value.code, capsys.readouterr()) == (2, ("", f"{said}\n"))
+        with pytest.raises(CommandError, match=said.replace("?", "")):
+            call_command("rqueue", *args)
+
+
 @pytest.mark.parametrize(
     ("args", "queues", "pool"),
     [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from rqueue.cli.exit_codes import USAGE
 from rqueue.contrib.command_line import run_command_line, with_app
 from rqueue.contrib.django.conf import conf, environ
 from rqueue.errors import ConfigError
@@ -22,12 +24,16 @@ class Command(BaseCommand):
     requires_system_checks: Sequence[str] = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run `manage.py rqueue ...`."""
+        """Run `manage.py rqueue ...`. Ends with SystemExit; wrong settings are one line, and 2."""
         parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         for option in ("--settings", "--pythonpath"):
             parser.add_argument(option)
         _, rest = parser.parse_known_args(argv[2:])
-        self._run(rest, f"{argv[0].rpartition('/')[2]} rqueue")
+        try:
+            self._run(rest, f"{argv[0].rpartition('/')[2]} rqueue")
+        except CommandError as error:
+            self.stderr.write(str(error))
+            sys.exit(error.returncode)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What `call_command("rqueue", "queues", "--json")` takes."""
@@ -35,14 +41,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: str, **options: Any) -> None:
         """Run a command line; `call_command` comes here. Ends with SystemExit, as the command line
-        does."""
+        does. Raises CommandError for wrong settings."""
         self._run(args, "rqueue")
 
     def _run(self, args: Sequence[str], program: str) -> None:
         try:
             known, said = conf(), environ()
         except ConfigError as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=USAGE) from None
         run_command_line(with_queues(args, known.queues), WORKER, said, program)
 
 

@@ -24,6 +24,7 @@ from rqueue.inspector.groups import GroupOwners, group_owners
 from rqueue.inspector.parts import Part, Parts, Places
 from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.alert import Alert
+from rqueue.model.expect import expect
 from rqueue.model.job_info import JobInfo
 from rqueue.model.log_line import LogLine
 from rqueue.protocol.commands.alert_notes import kept_alerts
@@ -59,6 +60,8 @@ class Inspector:
         settings: Settings | None = None,
         silent: SilentServers | None = None,
     ) -> None:
+        if silent is not None:
+            expect("silent", silent, SilentServers, "a SilentServers of rqueue.transport")
         self.silent = silent
         given = Settings.of(settings, url=url, namespace=namespace)
         self._owns = redis is None

@@ -5,9 +5,11 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -248,6 +250,14 @@ def signals() -> str:
 @task(name="close", retry=RetryPolicy(max_deliveries=2))
 def close() -> None:
     os.closerange(3, 4096)
+
+
+@task(name="close sockets", retry=RetryPolicy(max_deliveries=2))
+def close_sockets() -> None:
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):  # that of the listing itself is closed by now
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
 
 
 @task(name="user")

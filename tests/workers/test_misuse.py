@@ -115,15 +115,18 @@ def test_a_job_that_takes_the_signals_away(make_pool: Make, queue: Queue) -> Non
     assert "did not leave in time: killing it" in pool.log
 
 
-def test_a_job_that_closes_the_descriptors_is_charged(make_pool: Make, queue: Queue) -> None:
+@pytest.mark.parametrize("name", ["close", "close sockets"])
+def test_a_job_that_closes_the_descriptors_is_charged(
+    make_pool: Make, queue: Queue, name: str
+) -> None:
     pool = make_pool(app=APP)
-    job = queue.send("close", (), None, Options(max_deliveries=2))
+    job = queue.send(name, (), None, Options(max_deliveries=2))
     eventually(lambda: queue.counts().dead == 1, lambda: pool.log)
     with pytest.raises(JobFailed, match="exit code 71"):
         job.result(0)
     assert queue.enqueue("pid").result(PATIENCE) == only(pool)
     assert pool.drained() == 0
-    assert f"job {job.id} of close closed file descriptors of the worker" in pool.log
+    assert f"job {job.id} of {name} closed file descriptors of the worker" in pool.log
 
 
 def test_a_job_that_changes_the_user(make_pool: Make, queue: Queue) -> None:

@@ -165,6 +165,42 @@ def test_a_rolling_restart_keeps_the_old_workers_if_the_new_app_is_broken(
     assert pool.drained() == Exit.OK
 
 
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_signal_that_ends_the_new_worker_early_does_not_end_a_rolling_restart(
+    queue: Queue,
+    client: redis.Redis,
+    make_pool: MakePool,
+    queue_name: str,
+    tmp_path: Path,
+    times: int,
+) -> None:
+    app = tmp_path / "killed_app.py"
+    app.write_text("from tests.workers import supervisor_app\n")
+    queue.enqueue("pid", queue_name)
+    pool = make_pool(app=["killed_app"], path=str(tmp_path))
+    before = pop(client, queue_name)
+    tries = tmp_path / "tries"
+    tries.touch()
+    app.write_text(
+        f"""
+import os, signal
+from pathlib import Path
+tries = Path({str(tries)!r})
+tries.write_text(tries.read_text() + "x")
+if len(tries.read_text()) <= {times}:
+    os.kill(os.getpid(), signal.SIGKILL)
+from tests.workers import supervisor_app
+"""
+    )
+    pool.send(signal.SIGHUP)
+    pool.said("rolling restart is done" if times < 3 else "rolling restart given up")
+    pool.said("was killed by SIGKILL: the rolling restart starts another", 2)
+    queue.enqueue("pid", queue_name)
+    assert (pop(client, queue_name) == before) == (times == 3)
+    assert tries.read_text() == "xxx"
+    assert pool.drained() == Exit.OK
+
+
 def test_more_and_fewer_workers_on_request(
     queue: Queue, client: redis.Redis, make_pool: MakePool, queue_name: str
 ) -> None:

@@ -228,6 +228,10 @@ class WorkerProcesses:
             reap_strangers(self._by_pid)
         return dead
 
+    def any_lacks(self, queue: int) -> bool:
+        """Whether one that stays does not serve a queue, by its index."""
+        return any(process.stays and not process.serves(queue) for process in self)
+
     def any_resumed(self) -> bool:
         """Whether one that was stopped goes on, since the last time that this was asked."""
         resumed, self._resumed = self._resumed, False

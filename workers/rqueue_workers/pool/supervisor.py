@@ -138,12 +138,16 @@ class Supervisor:
             self._enforce(now)
             self._note_running(now)
             self._fill(now)
+            roll = self._served.look()
             if now >= self._renew_at:
                 self._renew_at = now + interval
+                # a restart for new shards that was given up begins again
+                lacking = self._processes.any_lacks(len(self._served.names) - 1)
+                roll = roll or (self._rolling is None and lacking)
                 for renewal in self._served.renewals:
                     self._pending.add(renewal, first=True)
                 self._served.advance()
-            if self._served.look() and self._stage == WORKING:
+            if roll and self._stage == WORKING:
                 self._roll()
             self._pending.step(now, readable)
             if self._over(now):
@@ -327,7 +331,11 @@ class Supervisor:
         process = verdict.process
         if self._stage != WORKING:
             return
-        if not process.ready and self._rolling is not None and self._rolling.failed(process):
+        if (
+            not process.ready
+            and self._rolling is not None
+            and self._rolling.failed(process, verdict.exit_cause)
+        ):
             self._rolling = None
             self._roll_again = False
             return

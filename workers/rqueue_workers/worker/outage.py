@@ -41,7 +41,11 @@ class Outage:
 
     def note(self, error: ServerError) -> None:
         """A call failed. Raises what waiting does not mend: the error of a server that cannot be
-        used. A login that worked once is waited for, as it is while a password changes."""
+        used, and DescriptorsClosed where the connection was closed under the worker: what ended
+        would be settled over the next one, and nobody charged with it. A login that worked once is
+        waited for, as it is while a password changes."""
+        if is_closed(error):
+            raise DescriptorsClosed from error
         patient = self._proven and isinstance(error, AuthenticationFailed)
         if isinstance(error, UnusableServer) and not patient:
             raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
@@ -20,18 +21,29 @@ from rqueue.tasks.request import JobRequest
 if TYPE_CHECKING:
     from rqueue.client._async.job_handle import AsyncJobHandle
 
-__all__ = ["HeldEnqueues", "HeldHandle", "require_patient", "require_sent"]
+__all__ = ["HeldEnqueues", "HeldHandle", "Sender", "require_patient"]
 
 R_co = TypeVar("R_co", covariant=True)
 Listener = Callable[["HeldHandle[Any]"], object]
 
 
-def require_sent(handle: JobHandle[Any] | AsyncJobHandle[Any]) -> None:
-    """Raise LifecycleError for a job that is held back: nothing could end it."""
-    if handle.created is None:
-        raise LifecycleError(
-            f"job {handle.id} is not sent yet: it waits for the commit of a transaction, and so has"
-            " its result to"
+class Sender:
+    """Who is to send what is held: it is known only as long as something else holds on to it, as a
+    transaction does to what it is to call on its commit. None: whoever holds it back."""
+
+    def __init__(self, sender: object | None = None) -> None:
+        self._sender = None if sender is None else ref(sender)
+
+    def unsent(self, what: str) -> LifecycleError:
+        """The error for who waits for the result of what is held back: nothing could end it."""
+        if self._sender is not None and self._sender() is None:
+            return LifecycleError(
+                f"{what} was never sent: its transaction was rolled back, or an earlier callback"
+                " of its commit failed"
+            )
+        return LifecycleError(
+            f"{what} is not sent yet: it is sent when its transaction is committed; wait for the"
+            " result after that"
         )
 
 
@@ -67,14 +79,14 @@ class HeldHandle(JobHandle[R_co]):
     def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, as `JobHandle.result`. Raises LifecycleError while the job is not
         sent: nothing could end it."""
-        require_sent(self)
+        self._held.require_sent(self)
         value: Any = super().result(timeout)
         result: R_co = value
         return result
 
     def states(self, timeout: float | None = None) -> Iterator[JobState]:
         """Its states, as `JobHandle.states`. Raises LifecycleError while the job is not sent."""
-        require_sent(self)
+        self._held.require_sent(self)
         return super().states(timeout)
 
     def cancel(
@@ -93,10 +105,11 @@ class HeldHandle(JobHandle[R_co]):
 
 class HeldEnqueues:
     """Jobs of one queue: packed, with their ids, and stored when `send` is called, in the order in
-    which they were added and together, hundreds in a step."""
+    which they were added and together, hundreds in a step. `sender`: who calls it (`Sender`)."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue, sender: object | None = None) -> None:
         self.queue = queue
+        self._sender = Sender(sender)
         self._batch: list[tuple[Put, bool]] = []
         self._handles: list[JobHandle[Any] | AsyncJobHandle[Any]] = []
         self._waits: list[float] = []
@@ -128,6 +141,17 @@ class HeldEnqueues:
             self._waits.append(options.max_wait)
         self._confirm = stricter(self._confirm, self.queue._packer.confirmation(options))
         return id_
+
+    def require_sent(self, handle: JobHandle[Any] | AsyncJobHandle[Any]) -> None:
+        """Raise LifecycleError for a job that is held back: nothing could end it."""
+        if handle.created is not None:
+            return
+        if any(one is handle for one in self._handles):
+            raise self._sender.unsent(f"job {handle.id}")
+        raise LifecycleError(
+            f"job {handle.id} was not stored: it was cancelled before the commit, or enqueueing it"
+            " on the commit failed"
+        )
 
     def drop(self, handle: HeldHandle[Any]) -> bool:
         """Never send this job; False if it is not held here any more."""

@@ -14,7 +14,7 @@ from rqueue.client._sync.workflows import (
     store_workflow,
     workflow_handle,
 )
-from rqueue.errors import LifecycleError
+from rqueue.client.held_enqueues import Sender
 from rqueue.model.ids import check_id, new_id
 from rqueue.tasks.workflow import Workflow
 
@@ -24,14 +24,21 @@ R = TypeVar("R")
 
 
 class HeldWorkflow(Generic[R]):
-    """A workflow: its jobs are packed, and stored when `send` is called. Raises what
-    `Queue.enqueue_workflow` raises of its calls."""
+    """A workflow: its jobs are packed, and stored when `send` is called. `sender`: who calls it
+    (`Sender`). Raises what `Queue.enqueue_workflow` raises of its calls."""
 
     def __init__(
-        self, queue: Queue, workflow: Workflow[R], id: str | None, *, spread: bool
+        self,
+        queue: Queue,
+        workflow: Workflow[R],
+        id: str | None,
+        *,
+        spread: bool,
+        sender: object | None = None,
     ) -> None:
         root = new_id() if id is None else check_id(id)
         self.held = True
+        self._sender = Sender(sender)
         self._queue = queue
         self._batches: Batches = packed_workflow(queue, workflow, root, spread)
         self._handle = workflow_handle(queue, root, workflow, self._batches)
@@ -64,10 +71,7 @@ class HeldWorkflow(Generic[R]):
     def require_sent(self) -> None:
         """Raise LifecycleError while it is held back: nothing could end it."""
         if self.held:
-            raise LifecycleError(
-                f"workflow {self._handle.id} is not sent yet: it waits for the commit of a"
-                " transaction, and so has its result to"
-            )
+            raise self._sender.unsent(f"workflow {self._handle.id}")
 
 
 class HeldWorkflowHandle(WorkflowHandle[R]):

@@ -58,8 +58,54 @@ def test_a_rolled_back_transaction_leaves_no_job(django: Any, record: Any, waiti
         job = record.enqueue(1)
         raise Refused
     assert (job.created, waiting()) == (None, [])
+    with pytest.raises(LifecycleError, match=f"job {job.id} was never sent: its transaction was"):
+        job.result(1)
     record.enqueue(2)
     assert waiting() == [2]
+
+
+def test_what_a_savepoint_took_along_was_never_sent(django: Any, record: Any) -> None:
+    atomic = django.transaction.atomic
+    with atomic():
+        kept = record.enqueue(1)
+        with atomic():
+            job, flow = record.enqueue(2), chain(record.s(3), record.si(4)).enqueue()
+            django.transaction.set_rollback(True)
+        for one in (job, flow):
+            with pytest.raises(LifecycleError, match=f"{one.id} was never sent"):
+                one.result(1)
+        with pytest.raises(LifecycleError, match=f"{kept.id} is not sent yet"):
+            kept.result(1)
+
+
+def test_a_rolled_back_job_of_asyncio_was_never_sent(django: Any, record: Any) -> None:
+    from asgiref.sync import async_to_sync
+
+    async def enqueue() -> Any:
+        return await record.aenqueue(1)
+
+    async def ask(job: Any) -> None:
+        with pytest.raises(LifecycleError, match="was never sent: its transaction was"):
+            await job.result(1)
+
+    with django.transaction.atomic():
+        job = async_to_sync(enqueue)()
+        django.transaction.set_rollback(True)
+    asyncio.run(ask(job))
+
+
+def test_a_callback_before_its_own_is_told_that_a_job_waits(django: Any, record: Any) -> None:
+    said: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(LifecycleError) as caught:
+            jobs[0].result(1)
+        said.append(str(caught.value))
+
+    with django.transaction.atomic():
+        django.transaction.on_commit(ask)
+        jobs = [record.enqueue(1)]
+    assert jobs[0].created and "is not sent yet" in said[0]
 
 
 def test_a_savepoint_takes_its_jobs_along(django: Any, record: Any, waiting: Any) -> None:
@@ -153,6 +199,8 @@ def test_what_is_cancelled_before_the_commit_is_not_sent(
     with django.transaction.atomic():
         first, second = record.enqueue(1), record.enqueue(2)
         assert first.cancel() and not first.cancel()
+        with pytest.raises(LifecycleError, match="was not stored: it was cancelled before"):
+            first.result(1)
     assert (waiting(), second.cancel(), waiting()) == ([2], "ended", [])
 
 

@@ -22,7 +22,7 @@ from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.workflows import WorkflowHandle
 from rqueue.client.default_queues import aqueue, queue
-from rqueue.client.held_enqueues import HeldEnqueues, require_sent
+from rqueue.client.held_enqueues import HeldEnqueues
 from rqueue.client.held_workflows import HeldWorkflow
 from rqueue.contrib.django.conf import conf
 from rqueue.contrib.outbox.workflows import refused_stream
@@ -57,7 +57,7 @@ class CommitSends:
         """Where the next job goes that is enqueued in `target`."""
         last = self._held[-1] if self._held else None
         if not isinstance(last, HeldEnqueues) or last.queue is not target:
-            last = HeldEnqueues(target)
+            last = HeldEnqueues(target, self)
             self._held.append(last)
         return last
 
@@ -188,7 +188,7 @@ class CommitQueue:
         sends = sends_on_commit(options)
         if sends is None or isinstance(workflow, Stream):
             return goes_to.enqueue_workflow(workflow, id=id, spread=spread)
-        held = HeldWorkflow(goes_to, workflow, id, spread=spread)
+        held = HeldWorkflow(goes_to, workflow, id, spread=spread, sender=sends)
         sends.add(held)
         return held.handle
 
@@ -196,12 +196,14 @@ class CommitQueue:
 class AsyncHeldHandle(AsyncJobHandle[Any]):
     """The handle of a job that may be held back, for asyncio; `created` is None until then."""
 
-    __slots__ = ()
+    __slots__ = ("held",)
+    held: HeldEnqueues | None
 
     async def result(self, timeout: float | None = None) -> Any:
         """Wait for the result, as `AsyncJobHandle.result`. Raises LifecycleError while the job is
         not sent."""
-        require_sent(self)
+        if self.held is not None:
+            self.held.require_sent(self)
         return await super().result(timeout)
 
 
@@ -218,6 +220,7 @@ class AsyncCommitQueue:
         if not waits_for(request.options):
             return await goes_to.enqueue_request(request)
         handle = AsyncHeldHandle(goes_to, "", created=None)
+        handle.held = None
 
         def hold() -> bool:
             if alias := outbox_for(request.options):
@@ -225,7 +228,8 @@ class AsyncCommitQueue:
                 return True
             sends = sends_on_commit(request.options)
             if sends is not None:
-                sends.into(queue(goes_to.name)).add_for(request, handle)
+                handle.held = sends.into(queue(goes_to.name))
+                handle.held.add_for(request, handle)
             return sends is not None
 
         if await sync_to_async(hold, thread_sensitive=True)():
@@ -246,7 +250,7 @@ class AsyncCommitQueue:
             sends = sends_on_commit(options)
             if sends is None or isinstance(workflow, Stream):
                 return None
-            held = HeldWorkflow(its, workflow, id, spread=spread)
+            held = HeldWorkflow(its, workflow, id, spread=spread, sender=sends)
             sends.add(held)
             return held.handle_for(goes_to)
 

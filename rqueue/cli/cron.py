@@ -91,7 +91,8 @@ def list_(target: Target, /, queue: str, count: int | None, as_json: bool) -> No
       rqueue cron list reports
       rqueue cron list reports --next 5
     """  # noqa: D301
-    with target.queue(queue) as (client, _):
+    with target.queue(queue) as (client, inspector):
+        inspector.require_queue(queue)
         found = client.schedules.list()
         ticks = {info.name: client.schedules.next(info.name, count) for info in found if count}
     if as_json:
@@ -252,7 +253,9 @@ def _steering(verb: str, done: str, doc: str) -> click.Command:
         if as_json:
             print_json({"name": name, "queue": queue, verb: changed})
         else:
-            echo(f"schedule {name} {done}" + ("" if changed else ": nothing was to be done"))
+            there = changed or verb != "remove"
+            said = f"schedule {name} {done}" if there else f"there was no schedule '{name}'"
+            echo(said + ("" if changed else ": nothing was to be done"))
         if declared and changed:
             say(
                 "code declares it: the next worker that starts brings it back."

@@ -145,6 +145,7 @@ ELSEWHERE = {
     "--delay": "It is called --in: rqueue enqueue TASK --in 10m",
     "--countdown": "It is called --in: rqueue enqueue TASK --in 10m",
     "--eta": "It is called --at: rqueue enqueue TASK --at 2030-01-31T08:00:00+00:00",
+    "--wait": "It is called --timeout: rqueue result ID --timeout 30s",
     "--loglevel": "It is called --log-level: rqueue worker app.tasks --log-level warning",
 }
 """Options of other queues' commands that newcomers look for, and ours."""

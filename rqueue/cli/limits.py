@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import click
 
+from rqueue.cli.failures import say
 from rqueue.cli.output import Column, echo, iso, json_option, print_json, print_table
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job_limit import JobLimit
@@ -101,12 +104,40 @@ def set_(
       rqueue limits set mail crm 20 --key acme
       rqueue limits set mail crm 100/1m --burst 10
     """  # noqa: D301
+    from rqueue.errors import UnknownQueue
+
     number, slash, per = most.partition("/")
     if not number.isdecimal():
         raise click.BadParameter(f"{most!r} is no number, nor like 100/1m", param_hint="MOST")
-    with target.queue(queue) as (client, _):
+    with target.queue(queue) as (client, inspector):
+        try:
+            inspector.part(queue)
+        except UnknownQueue:
+            known = None
+        else:
+            known = client.limits.list()
         client.limits.set(name, int(number), per=per if slash else None, burst=burst, key=key)
     _say(as_json, queue, name, key, most if slash else int(number))
+    if doubt := _doubt(known, queue, name, number, rate=bool(slash)):
+        say(doubt)
+
+
+def _doubt(known: list[LimitInfo] | None, queue: str, name: str, number: str, *, rate: bool) -> str:
+    """What is probably a mistake in what was set; "" where nothing is."""
+    if known is None:
+        return f"there is no queue '{queue}' yet: what is set is for the jobs that come"
+    same = [one.rate for one in known if one.name == name]
+    if rate in same:
+        return ""
+    if same:
+        return (
+            f"'{name}' is a limit here, of jobs at a time: write {number}"
+            if rate
+            else f"'{name}' is a rate here: write {number}/1m"
+        )
+    near = get_close_matches(name, {one.name for one in known}, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "what is set is for those that come"
+    return f"no job in queue '{queue}' names a limit '{name}' now: {hint}"
 
 
 @limits.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.named_job import named_job
 from rqueue.cli.output import json_option, print_json
 from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
 
@@ -49,7 +50,7 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
 
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
     with target.inspector() as inspector:
-        found = inspector.job(id, queue).job
+        found = named_job(inspector, id, queue).job
         from rqueue.client._sync.queue import Queue
 
         client = Queue(

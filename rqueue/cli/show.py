@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from rqueue.cli.named_job import named_job
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.cli.tree import tree_of
@@ -62,7 +63,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
     from rqueue.transport.redis_client import execute
 
     with target.inspector() as inspector:
-        look = inspector.job(id, queue)
+        look = named_job(inspector, id, queue)
         below = list(tree_of(look.job, lambda parent, where: inspector.job(parent, where).job))
         facts = inspector.queue(look.job.queue)
         consumers = inspector.consumers(look.job.queue) if facts.unheard else []

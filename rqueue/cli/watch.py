@@ -6,7 +6,9 @@ import click
 
 from rqueue.cli.documents import progress_document
 from rqueue.cli.exit_codes import NEGATIVE, NOT_YET, OK
+from rqueue.cli.failures import say
 from rqueue.cli.log import line_document, print_log_line
+from rqueue.cli.named_job import named_job
 from rqueue.cli.output import clock, echo, json_option, print_line
 from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
 from rqueue.model.job import JobState
@@ -46,7 +48,7 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
     state, said = JobState.UNKNOWN, None
     with target.inspector() as inspector:
-        found = inspector.job(id, queue).job
+        found = named_job(inspector, id, queue).job
         client = Queue(
             found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
         )
@@ -75,4 +77,7 @@ def watch(target: Target, /, id: str, queue: str | None, timeout: str, as_json: 
                 echo(f"{id}  {state}, at {update.progress}")
             else:
                 echo(f"{clock(update.progress.at_ms)}  {id}  {state}  {update.progress}")
-    return OK if state is JobState.DONE else NEGATIVE if state.ended else NOT_YET
+    if state.ended:
+        return OK if state is JobState.DONE else NEGATIVE
+    say(f"job '{id}' has not ended in {timeout}: it is {state}")
+    return NOT_YET

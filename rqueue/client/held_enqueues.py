@@ -29,7 +29,7 @@ Listener = Callable[["HeldHandle[Any]"], object]
 
 class Sender:
     """Who is to send what is held: it is known only as long as something else holds on to it, as a
-    transaction does to what it is to call on its commit. None: whoever holds it back."""
+    transaction does to what it is to call on its commit. None: nothing is known of it."""
 
     def __init__(self, sender: object | None = None) -> None:
         self._sender = None if sender is None else ref(sender)

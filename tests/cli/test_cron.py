@@ -105,3 +105,11 @@ def test_a_retired_schedule_is_a_note(run: Run, queue: Queue) -> None:
         assert queue.schedules.get("s").state == "retired"
         said = " ".join(run("doctor", queue.name).stdout.split())
         assert "no worker's code declares s any more: retired, no ticks" in said
+
+
+def test_of_what_is_not_there_nothing_is_removed(run: Run, queue: Queue) -> None:
+    assert "there is no queue" in run("cron", "list", queue.name, code=3).stderr
+    queue.send("t")
+    assert "has no schedules" in run("cron", "list", queue.name).stderr
+    said = run("cron", "remove", queue.name, "nope", code=1).stdout
+    assert said == "there was no schedule 'nope': nothing was to be done\n"

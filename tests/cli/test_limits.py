@@ -53,3 +53,18 @@ def test_a_rate_is_shown_with_the_time_of_its_next_token(
         run("limits", "set", name, "api", "9/1m", "--burst", "2", "--key", "acme")
         assert read("limits", "list", name)[0]["per_ms"] == 60_000
         assert "no number" in run("limits", "set", name, "api", "often", code=2).stderr
+
+
+def test_what_is_set_for_nobody_is_set_and_said(run: Run, read: Read, queue: Queue) -> None:
+    name = queue.name
+    said = run("limits", "set", name, "crm", "2").stderr
+    assert (
+        said == f"rqueue: there is no queue '{name}' yet: what is set is for the jobs that come\n"
+    )
+    for limit in (JobLimit("crm", 1), JobLimit("shop.geocode", 1, "", 60_000)):
+        queue.send("t", options=Options(limit=limit))
+    assert run("limits", "set", name, "crm", "3").stderr == ""
+    assert "now: did you mean 'crm'?" in run("limits", "set", name, "crn", "3").stderr
+    said = run("limits", "set", name, "shop.geocode", "5").stderr
+    assert said == "rqueue: 'shop.geocode' is a rate here: write 5/1m\n"
+    assert run("limits", "set", name, "shop.geocode", "5/1m").stderr == ""

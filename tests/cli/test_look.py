@@ -252,7 +252,9 @@ def test_what_a_job_reports_is_shown(run: Run, read: Read, queue: Queue, consume
         r"^progress +3/4 \(75%\) .x1b.2Jpages, said .* ago", run("show", "j000").stdout, re.M
     )
     assert read("show", "j000")["progress"]["fraction"] == 0.75
-    shown = run("watch", "j000", "-t", "0", code=5).stdout
+    watched = run("watch", "j000", "-t", "0", code=5)
+    assert watched.stderr == "rqueue: job 'j000' has not ended in 0: it is held\n"
+    shown = watched.stdout
     assert "held  3/4 (75%)" in shown and "  WARNING  \\x1b[2Jcareful" in shown
     assert run("log", "j000").stdout in shown
     assert read("log", "j000")["text"] == "\x1b[2Jcareful"

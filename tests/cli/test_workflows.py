@@ -4,7 +4,7 @@ import pytest
 
 from rqueue.client._sync.queue import Queue
 from rqueue.inspector import workflows
-from rqueue.tasks.workflow import chain, chord
+from rqueue.tasks.workflow import chain, chord, group
 from tests.cli.looking import Read, Run
 from tests.support.open_streams import OpenStream
 from tests.support.workflows import double, total
@@ -105,3 +105,18 @@ def test_a_stream_is_cancelled_while_it_goes_on(
     assert [one["id"] for one in answers] == ["w", *(f"w.{n}" for n in range(30))]
     assert {one["was"] for one in answers} == {"deferred", "ready"}
     assert queue.counts().ready == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "no job 'grp', but 'grp.0': it is the one member of a group, name a job of it"),
+        (3, "no job 'grp', but 'grp.0' to 'grp.2': they are the 3 members of a group, name a job"),
+        (8, "'grp.0' to 'grp.7': they are the 8 members"),
+    ],
+)
+def test_a_group_is_no_job_and_has_members(run: Run, queue: Queue, count: int, said: str) -> None:
+    queue.enqueue_workflow(group(double.s(n) for n in range(count)), id="grp")
+    for command in ("show", "result", "watch"):
+        assert said in run(command, "grp", "-q", queue.name, code=3).stderr
+    assert "--timeout 30s" in run("result", "grp.0", "--wait", "2s", code=2).stderr

@@ -56,7 +56,12 @@ def apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "cannot import the app 'package.taks': 'package' has no module 'taks';"
             " did you mean 'package.tasks'?",
         ),
-        ("nothing", "cannot import the app: no module 'nothing' here or on PYTHONPATH"),
+        (
+            "mail",
+            "cannot import the app: no module 'mail' here or on PYTHONPATH;"
+            " modules stand before the queues: rqueue worker app.tasks mail",
+        ),
+        ("no.thing", "cannot import the app: no module 'no.thing' here or on PYTHONPATH"),
         (
             "goodapp.py",
             "cannot import the app 'goodapp.py': name the module, not the file: goodapp",

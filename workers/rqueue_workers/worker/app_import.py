@@ -79,6 +79,9 @@ def _shares(module: str, tasks: Registry) -> bool:
     )
 
 
+_FIRST = "; modules stand before the queues: rqueue worker app.tasks mail"
+
+
 def _why(module: str, error: BaseException) -> str:
     start = f"cannot import the app '{module}'"
     wanted = module.removesuffix(".py").strip("./").replace("/", ".")
@@ -87,7 +90,7 @@ def _why(module: str, error: BaseException) -> str:
     if ":" in module and isinstance(error, ModuleNotFoundError):
         return f"{start}: name the module alone: {module.partition(':')[0]}"
     if isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
-        hint = _near(error.name, None)
+        hint = _near(error.name, None) or ("" if "." in module else _FIRST)
         return f"cannot import the app: no module '{module}' here or on PYTHONPATH{hint}"
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
         package, _, last = str(error.name).rpartition(".")

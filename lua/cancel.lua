@@ -1,5 +1,6 @@
 --- Cancel a job. Waiting or scheduled: it ends now. Held by a consumer: it ends now too, the consumer is notified, and
---- its later settle changes nothing (X-04).
+--- its later settle changes nothing (X-04). Cancelled before, while a consumer held it: where its code is to be stopped,
+--- the consumer is notified of that, if nobody said so much to it before.
 --- KEYS: meta, guard
 --- ARGV: id, held
 ---   held: "1" = also where a consumer holds it, "purge" = the same, as part of a purge, "stop", "kill" = the same, and
@@ -16,6 +17,7 @@
 --- @include "history/lines"
 --- @include "consumer/wait_for_bytes"
 --- @include "held/scan"
+--- @include "stop/record"
 
 local meta = KEYS[1]
 local id = ARGV[1]
@@ -29,8 +31,33 @@ if not queue then return failure end
 if failure then return failure end
 --- @end
 
+-- what its consumer is notified of: it is gone, it is to be stopped, its process is to be killed
+local notice = ({ ['1'] = 'X', purge = 'X', stop = 'S', kill = 'K' })[held]
+
+--- The job has ended. Where it was cancelled, its code may run still: notify the consumer that it is to be stopped.
+--- Returns an error reply, or nil.
+local function stop_late()
+  local fault = sound_type(base, 'ended', 'hash') or sound_type(base, 'ended:old', 'hash')
+  if fault then return fault end
+  local key, head, said = stop_record(base, id)
+  if not key or said.stop == 'ended' or said.stop and notice == 'S' then return nil end
+  local holder = said.by or said.holder
+  local wake = 'wake:' .. holder
+  fault = sound_type(base, 'consumer:' .. holder, 'hash') or sound_type(base, wake, 'list')
+  if fault or redis.call('HEXISTS', base .. 'consumer:' .. holder, 'term') == 0 then return fault end
+  -- first write: frees (README)
+  redis.call('HDEL', meta, 'oom')
+  if not said.stop then redis.call('HSET', key, id, head .. cjson.encode({ by = holder, stop = 'requested' })) end
+  -- who does not listen finds one of them, however often one asks
+  if not redis.call('LPOS', base .. wake, notice .. id) then redis.call('RPUSH', base .. wake, notice .. id) end
+end
+
 local value = redis.call('HGET', base .. 'jobs', id)
-if not value then return { queue.now, result_read(base, id) and 'ended' or 'unknown' } end
+if not value then
+  failure = (notice == 'S' or notice == 'K') and stop_late()
+  if failure then return failure end
+  return { queue.now, result_read(base, id) and 'ended' or 'unknown' }
+end
 if string.byte(value) == 33 then return { queue.now, 'ended' } end
 if redis.call('ZSCORE', base .. 'dead', id) then return { queue.now, 'dead' } end
 local job = value_parse(value)
@@ -40,8 +67,6 @@ local was, worker, placed = 'ready', '', nil
 local member = schedule_member(job, id)
 local scheduled = redis.call('ZSCORE', base .. 'scheduled', member)
 local holder = not scheduled and held_scan_holder(base, id)
--- what its consumer is notified of: it is gone, it is to be stopped, its process is to be killed
-local notice = ({ ['1'] = 'X', purge = 'X', stop = 'S', kill = 'K' })[held]
 if holder and not notice then return { queue.now, 'holds' } end
 failure = sound_fault(base, queue.levels, { holder or nil })
 if failure then return failure end
@@ -83,7 +108,12 @@ redis.call('HDEL', base .. 'errors', id)
 local letter, word = 'C', 'cancelled'
 if held == 'purge' then letter, word = 'P', 'purged' end
 redis.call('HINCRBY', meta, word, 1)
-local stopping = holder and notice ~= 'X' and cjson.encode({ by = holder, stop = 'requested' }) or ''
+local stopping = ''
+if holder and notice ~= 'X' then
+  stopping = cjson.encode({ by = holder, stop = 'requested' })
+elseif holder and letter == 'C' then
+  stopping = cjson.encode({ holder = holder })
+end
 records_write(base, queue, { id, string.format('%s%d:', letter, queue.now) .. stopping })
 history_lines_write(base, queue.history_max, { history_lines_row(id, job, word, queue.now, worker) })
 --- @if pass

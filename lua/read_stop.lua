@@ -14,6 +14,6 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 local key, _, said = stop_record(base, id)
-if not key then return { queue.now, '' } end
+if not key or not said.by then return { queue.now, '' } end
 if redis.call('HEXISTS', base .. 'consumer:' .. said.by, 'term') == 0 then return { queue.now, 'ended' } end
 return { queue.now, tostring(said.stop) }

@@ -24,7 +24,8 @@ WORDS = {
     "blocked": "cancelled (it was behind others of its group)",
     "scheduled": "cancelled (it was scheduled)",
     "deferred": "cancelled (it waited for other jobs)",
-    "held": "cancelled (a worker has it and learns of it; the outcome does not count)",
+    "held": "cancelled (a worker has it and learns of it; the outcome does not count. What runs on"
+    " ends with --running or --kill)",
     "requested": "cancelled (its worker is notified; it still runs)",
     "delivered": "cancelled (it was interrupted; it has not returned yet)",
     "stopped": "cancelled (it runs no more)",
@@ -71,7 +72,8 @@ def cancel(
     A job that waits ends now. One that a worker has already ends too: the worker learns of it, and
     the result does not count. An async task is cancelled where it awaits; the code of others is
     interrupted only with --running, by an exception, and in a thread not before what it waits in
-    returns. With --kill its process is killed; the other jobs in it go back. With --keep-held jobs
+    returns. With --kill its process is killed; the other jobs in it go back. Both reach the code of
+    a job that was cancelled before, too, while it runs on. With --keep-held jobs
     that a worker has are left alone. With --workflow the jobs that it waits for, and those before
     them, are cancelled too: the whole of a workflow, where the job is its last call.
 

@@ -36,6 +36,22 @@ def hold(key: str) -> str:
         return str(answer[1]) if answer else "nobody answered"
 
 
+@task(name="obstinate")
+def obstinate(key: str) -> None:
+    """As `hold`, but nothing that is raised ends it, and it says so on `key`:raised."""
+    unsaid = [f"{key}:started"]
+    while True:
+        try:
+            with _redis() as client:
+                if unsaid:
+                    client.rpush(unsaid.pop(), os.getpid())
+                if client.blpop([f"{key}:go"], 60):
+                    return
+        except BaseException as error:
+            with _redis() as client:
+                client.rpush(f"{key}:raised", type(error).__name__)
+
+
 @task(name="who")
 def who(key: str) -> int:
     """Do as `hold` does, but return the process that it ran in."""

@@ -16,7 +16,7 @@ from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture
-from tests.workers.pools import Pool, Watched, eventually, go, started
+from tests.workers.pools import Pool, Watched, eventually, go, pop, started
 
 
 @pytest.mark.parametrize("threads", [0, 2])
@@ -142,14 +142,65 @@ def test_a_process_is_killed_with_its_job(make_pool: Callable[..., Pool], queue:
     assert pool.drained() == 0
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+@pytest.mark.parametrize("running", [True, False])
+def test_a_later_cancel_that_asks_for_more_reaches_code_that_runs_on(
+    make_pool: Callable[..., Pool], queue: Queue, running: bool, threads: int
+) -> None:
+    pool = make_pool(threads=threads)
+    key = f"{queue.name}:k"
+    job = queue.send("obstinate", [key])
+    pid = started(queue.redis, key)
+    assert job.cancel(running=running) is not Cancellation.NONE
+    if running and not threads:
+        assert pop(queue.redis, f"{key}:raised") == "Cancelled"
+    process = Watched(pid)
+    assert job.cancel(kill=True, timeout=PATIENCE) is Cancellation.ENDED
+    process.ended()
+    assert str(job.state()) == "cancelled"
+    after = queue.send("hold", [key])
+    assert started(queue.redis, key) != pid
+    go(queue.redis, key)
+    assert after.result(PATIENCE) == "done"
+    assert pool.drained() == 0
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_what_was_cancelled_without_force_can_be_interrupted_later(
+    workers: WorkerFixture, threads: int
+) -> None:
+    workers.child(threads=threads)
+    key = f"{workers.name}:k"
+    job = workers.send("c.run_on", key)
+    assert workers.hear(key) == "in"
+    assert job.cancel() is Cancellation.REQUESTED
+    assert job.cancel(running=True, timeout=PATIENCE) is Cancellation.ENDED
+    assert workers.hear(key).startswith("Cancelled")
+    assert workers.result("c.echo", 2) == 2
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_what_has_returned_by_a_later_cancel_has_ended(
+    workers: WorkerFixture, threads: int
+) -> None:
+    workers.child(threads=threads)
+    key = f"{workers.name}:k"
+    job = workers.send("c.gate", key)
+    assert workers.hear(key) == "in"
+    assert job.cancel() is Cancellation.REQUESTED
+    workers.go(key)
+    assert workers.result("c.echo", 2) == 2
+    assert job.cancel(running=True, timeout=PATIENCE) is Cancellation.ENDED
+
+
 def test_a_worker_that_dies_takes_the_request_with_it(
     make_pool: Callable[..., Pool], queue: Queue
 ) -> None:
     make_pool(threads=1)
     key = f"{queue.name}:k"
-    job = queue.send("hold", [key])
+    job = queue.send("obstinate", [key])  # its thread may not wait yet, but it does not end
     pid = started(queue.redis, key)
-    assert job.cancel(running=True) is Cancellation.REQUESTED
+    assert job.cancel(running=True) in (Cancellation.REQUESTED, Cancellation.DELIVERED)
     Watched(pid).kill(signal.SIGKILL)
     eventually(lambda: job.cancel(running=True) is Cancellation.ENDED)
     next_ = queue.send("hold", [key])

@@ -149,8 +149,9 @@ class AsyncQueueCalls:
 
         running: what runs is to be interrupted (a task on the event loop is cancelled, which it is
         in any case; in other code `Cancelled` is raised); kill: its worker process is to be
-        killed. Waits for at most `timeout` seconds (None: for ever) until the code runs no more,
-        and says how far that is. Raises the server errors.
+        killed. Both reach the code of a job, too, that was cancelled before and runs on. Waits for
+        at most `timeout` seconds (None: for ever) until the code runs no more, and says how far
+        that is. Raises the server errors.
         """
         expect("id", id, str, "a job's id")
         for name, value in (("held", held), ("running", running), ("kill", kill)):

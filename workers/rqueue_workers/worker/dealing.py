@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import overtakers
@@ -110,7 +110,9 @@ class Dealing:
 
     def _revoke(self, subscription: Subscription, id: bytes, force: str = "") -> None:
         """A job was cancelled: it does not begin any more. force: what is to become of its code
-        where it runs, "stop" or "kill"."""
+        where it runs, "stop" or "kill"; what was wanted before is raised by it, never lowered."""
+        if self._escalated(subscription, id, force):
+            return
         if subscription.drop(id) is None and not subscription.reporting(id):
             if subscription.flight is not None:  # it may be in the reply
                 subscription.stops.late.append((id, force))
@@ -126,14 +128,37 @@ class Dealing:
         subscription.reports.settled([id])
         if force:
             subscription.stops.wanted[id] = force
-        for executor in self.executors.values():
-            for job in list(executor.running.values()):
-                if job.subscription is subscription and job.id == id:
+        self._pass_on(subscription, id, force)
+
+    def _escalated(self, subscription: Subscription, id: bytes, force: str) -> bool:
+        """Whether a job that was cancelled before is still here: more is to become of its code."""
+        stops = subscription.stops
+        # before the look at what runs: a slot that takes it on meanwhile takes it from here
+        known = id in subscription.cancelled
+        for executor, job in self._runs_in(subscription, id):
+            if known or job.cancelled:
+                if stops.raises(id, force, job.force):
                     executor.revoke(job)
-                    return
+                return True
+        if known and stops.raises(id, force):
+            self._pass_on(subscription, id, force)
+        return known
+
+    def _pass_on(self, subscription: Subscription, id: bytes, force: str) -> None:
+        """Tell where a job that was cancelled runs what is to become of its code."""
+        for executor, job in self._runs_in(subscription, id):
+            executor.revoke(job)
+            return
         if force == "kill":
             subscription.condemn(id)
         self.slot.revoke(subscription, id)
+
+    def _runs_in(self, subscription: Subscription, id: bytes) -> Iterator[tuple[Executor, Job]]:
+        """The executor that runs a job, and what it has of it; nothing for the main thread."""
+        for executor in self.executors.values():
+            for job in list(executor.running.values()):
+                if job.subscription is subscription and job.id == id:
+                    yield executor, job
 
     def _withdrawn(self, subscription: Subscription, id: bytes) -> bool:
         """Whether a job that was cancelled had not begun, and never does."""

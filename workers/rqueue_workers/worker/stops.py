@@ -26,6 +26,15 @@ class Stops:
         self.news: deque[tuple[bytes, Stage]] = deque()
         """What is not reported yet; to be looked at."""
 
+    def raises(self, id: bytes, force: str, before: str = "") -> bool:
+        """Whether more is to become of its code than was wanted, or done, until now; noted then.
+        before: what that was, where it is not noted here."""
+        known = self.wanted.get(id, before)
+        if not force or known == "kill" or (known and force == "stop"):
+            return False
+        self.wanted[id] = force
+        return True
+
     def interrupted(self, id: bytes) -> None:
         """Its code has been interrupted. From any thread."""
         if id in self.wanted:

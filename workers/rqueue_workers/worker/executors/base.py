@@ -134,6 +134,9 @@ class Executor:
             subscription.condemn(job.id)
         elif job.force:
             self._interrupt(job)
+        if job.force and job not in list(self.running.values()):
+            # it ended meanwhile, and its slot may have looked before
+            subscription.stops.ended(job.id)
 
     def _interrupt(self, job: Job) -> None:
         """Interrupt the code of a running job that was cancelled."""
@@ -260,10 +263,10 @@ class Executor:
         elif not job.cancelled:  # else it ended when it was cancelled: nothing is left to say
             row = (job.id, job.value, job.head, plan.name, job.acquired, job.started, finished)
             subscription.ended(self._attempts.ended(row, plan, result, error, subscription))
-        if job.force:
-            subscription.stops.ended(job.id)
         # after the row is there: who looks for unfinished jobs finds it in one place or the other
         self.running.pop(slot, None)
+        if job.force:
+            subscription.stops.ended(job.id)
         self.credit.sample(1, finished - job.started)
         self._news.tell()
 
@@ -276,10 +279,10 @@ class Executor:
 
     def _leave_out(self, slot: int, job: Job) -> None:
         """A job that may not begin leaves its slot."""
-        if job.force:
-            job.subscription.stops.ended(job.id)
         self._page.finish(self._first_row + slot)
         self.running.pop(slot, None)
+        if job.force:
+            job.subscription.stops.ended(job.id)
         self._news.tell()
 
     def __repr__(self) -> str:

@@ -53,9 +53,14 @@ class EventLoopExecutor(Executor):
         return self._taking or bool(self._tasks)
 
     def revoke(self, job: Job) -> None:
-        """Cancel the task of a job that was cancelled."""
+        """Cancel the task of a job that was cancelled, once: what it does then is to come to its
+        end."""
+        first = job.id in job.subscription.cancelled
         super().revoke(job)
-        self._loop.call_soon_threadsafe(self._cancel, job)
+        if first:
+            self._loop.call_soon_threadsafe(self._cancel, job)
+        elif job.force:
+            self._interrupted(job)
 
     def _interrupt(self, job: Job) -> None:
         """Its task is cancelled in any case."""

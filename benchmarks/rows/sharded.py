@@ -43,9 +43,10 @@ LEASE_MS = 30_000
 SIDES = 2
 
 
-def calls(count: int) -> list[Call]:
-    """Jobs of many keys."""
-    return [Call("hit", [], None, Options(key=f"customer-{n % KEYS}")) for n in range(count)]
+def calls(count: int, *, keyed: bool) -> list[Call]:
+    """Jobs of many keys, or of none."""
+    options = [Options(key=f"customer-{n}") if keyed else Options() for n in range(KEYS)]
+    return [Call("hit", [], None, options[n % KEYS]) for n in range(count)]
 
 
 # -- two servers, and one --------------------------------------------------------------------------
@@ -76,22 +77,33 @@ def together(work: Callable[[int], None]) -> float:
 
 def rates(name: str, urls: list[str], count: int) -> tuple[float, float]:
     """Jobs a second by two producers, then by two consumers. urls: of the shards' servers; one: the
-    queue is not spread."""
+    queue is not spread, and its jobs have no key: there only the latest one of a key would wait.
+    Raises RuntimeError where other jobs were done than were enqueued."""
     spread_over = len(urls) > 1
     if spread_over:
         table_of(name, urls)
 
     def produce(_side: int) -> None:
         with Queue(name, urls[0]) as queue:
-            queue.enqueue_many(calls(count // SIDES))
+            queue.enqueue_many(calls(count // SIDES, keyed=spread_over))
+
+    places = [(f"{name}~{side}", url) for side, url in enumerate(urls)]
+    if not spread_over:
+        places = [(name, urls[0])] * SIDES
 
     def consume(side: int) -> None:
-        url, its = (urls[side], f"{name}~{side}") if spread_over else (urls[0], name)
-        with Queue(its, url) as queue:
+        with Queue(*places[side]) as queue:
             drain(queue, f"side-{side}")
 
     enqueued = together(produce)
-    return count / enqueued, count / together(consume)
+    drained = together(consume)
+    done = 0
+    for place in dict.fromkeys(places):
+        with Queue(*place) as queue:
+            done += int(queue.counts().meta.get("acked", 0))
+    if done != count:
+        raise RuntimeError(f"{done} of {count} jobs were done")
+    return count / enqueued, count / drained
 
 
 def table_of(name: str, urls: list[str]) -> None:

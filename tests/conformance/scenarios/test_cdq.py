@@ -124,12 +124,15 @@ with Queue({queue_name!r}, {server.url!r}).consumer(jobs=7) as consumer:
     with Queue(queue_name, server.url) as queue:
         with queue.putter() as putter:
             sent = [putter.put("t", n).id for n in range(200)]
-        output = tmp_path / "seen"
-        with output.open("ab") as written:
-            code = [RUN_CODE, code]
-            processes = [ForkedProgram(*code, output=written) for _ in range(4)]
+        # a file for each: without a buffer, `print` writes a line and its end apart
+        files = [tmp_path / f"seen by {n}" for n in range(4)]
+        processes = []
+        for file in files:
+            with file.open("wb") as output:
+                processes.append(ForkedProgram(RUN_CODE, code, output=output))
         assert [process.wait(PATIENCE) for process in processes] == [0] * 4
-        assert sorted(output.read_text().split()) == sorted(sent)
+        seen = [line for file in files for line in file.read_text().splitlines()]
+        assert sorted(seen) == sorted(sent)
         assert queue.counts().held == 0
 
 

@@ -1,5 +1,6 @@
-"""A cancel that comes when the job has ended already hits neither the next job nor the worker: with
-the moment made as late as it can be; and faults of that, planted in the worker, are found."""
+"""A cancel that comes when the job has ended already hits neither the next job nor the worker, and
+who asked for it hears that the job has ended: with the moment made as late as it can be; and faults
+of that, planted in the worker, are found."""
 
 from __future__ import annotations
 
@@ -11,14 +12,20 @@ from typing import Any
 
 import pytest
 
+from rqueue.protocol import commands
+from rqueue.transport.redis_client import execute
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob
 from rqueue_workers.worker.executors import threads as threads_module
+from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
 from rqueue_workers.worker.executors.threads import ThreadExecutor
+from rqueue_workers.worker.prefetch import PrefetchWindow
+from tests.support.patience import PATIENCE
 from tests.support.planting import planted
+from tests.workers.child_app import say
 from tests.workers.children import WorkerFixture, eventually
-from tests.workers.late_app import DUE, STRUCK, LateLock, late
+from tests.workers.late_app import ASKED, DUE, STRUCK, LateLock, late
 
 APP = "tests.workers.late_app"
 Patch = pytest.MonkeyPatch
@@ -82,10 +89,81 @@ def in_code_of_the_worker(workers: WorkerFixture, patch: Patch) -> str:
     return "died" if child.exited else "untouched"
 
 
+class LateSlots(dict[int, Job]):
+    """What runs in slots: a job that was cancelled leaves its own when it is to be stopped."""
+
+    def pop(self, slot: int, *default: Any) -> Any:
+        if self[slot].cancelled:
+            say(self[slot].args[0], "leaves")
+            ASKED.wait(PATIENCE)
+        return super().pop(slot, *default)
+
+
+def while_its_slot_is_left(workers: WorkerFixture, patch: Patch) -> str:
+    """What is known of a job that leaves its slot when who stops it has just looked there."""
+    revoke = Executor.revoke
+
+    def revoked(self: Executor, job: Job) -> None:
+        revoke(self, job)
+        if job.force:
+            ASKED.set()
+        else:
+            say(job.args[0], "cancelled")
+
+    patch.setattr(Executor, "revoke", revoked)
+    return leaving(workers, patch)
+
+
+def when_its_slot_was_left(workers: WorkerFixture, patch: Patch) -> str:
+    """What is known of a job that has left its slot when who stops it has just found it there."""
+    revoke, sample = Executor.revoke, PrefetchWindow.sample
+
+    def revoked(self: Executor, job: Job) -> None:
+        if job.cancelled:
+            ASKED.set()
+            DUE.wait(PATIENCE)
+        revoke(self, job)
+        if not job.force:
+            say(job.args[0], "cancelled")
+
+    def sampled(self: PrefetchWindow, *args: Any) -> None:
+        DUE.set()
+        sample(self, *args)
+
+    patch.setattr(Executor, "revoke", revoked)
+    patch.setattr(PrefetchWindow, "sample", sampled)
+    return leaving(workers, patch)
+
+
+def leaving(workers: WorkerFixture, patch: Patch) -> str:
+    init = ThreadExecutor.__init__
+
+    def late_slots(self: ThreadExecutor, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        self.running = LateSlots()
+
+    patch.setattr(ThreadExecutor, "__init__", late_slots)
+    key = f"{workers.name}:k"
+    job = workers.send("c.gate", key)
+    workers.child(app=(APP,), threads=1)
+    assert workers.hear(key) == "in"
+    job.cancel()
+    assert workers.hear(key) == "cancelled"
+    workers.go(key)
+    assert workers.hear(key) == "leaves"
+    job.cancel(running=True)
+    for number in range(3):  # by the second one it has been told
+        assert workers.result("c.echo", number) == number
+    stage = execute(workers.redis, commands.read_stop(workers.queue.keys, job.id))
+    return "untouched" if stage == "ended" else stage
+
+
 SCENES: tuple[Scene, ...] = (
     behind_in_a_thread,
     behind_in_the_main_thread,
     in_code_of_the_worker,
+    while_its_slot_is_left,
+    when_its_slot_was_left,
 )
 
 
@@ -97,6 +175,9 @@ def test_a_late_cancel_hits_nothing(
     assert workers.result("c.echo", 3) == 3
     assert not workers.children[0].exited
 
+
+LEAVES = "    self.running.pop(slot, None)\n"
+SAYS = "    if job.force:\n        subscription.stops.ended(job.id)\n"
 
 FAULTS: dict[str, tuple[Scene, type, str, str, str]] = {
     "a thread is hit whatever it runs by now": (
@@ -119,6 +200,20 @@ FAULTS: dict[str, tuple[Scene, type, str, str, str]] = {
         "_interrupt",
         "    if frame is not None:",
         "    if True:",
+    ),
+    "a slot looks whether its job is to be stopped before the job leaves it": (
+        while_its_slot_is_left,
+        Executor,
+        "_end",
+        LEAVES + SAYS,
+        SAYS + LEAVES,
+    ),
+    "who stops a job does not look whether it has left its slot": (
+        when_its_slot_was_left,
+        Executor,
+        "revoke",
+        "if job.force and job not in",
+        "if False and job not in",
     ),
 }
 

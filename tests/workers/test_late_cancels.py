@@ -152,7 +152,7 @@ def leaving(workers: WorkerFixture, patch: Patch) -> str:
     workers.go(key)
     assert workers.hear(key) == "leaves"
     job.cancel(running=True)
-    for number in range(3):  # by the second one it has been told
+    for number in range(3):  # by the second one it is reported
         assert workers.result("c.echo", number) == number
     stage = execute(workers.redis, commands.read_stop(workers.queue.keys, job.id))
     return "untouched" if stage == "ended" else stage

@@ -13,7 +13,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 HOUR = 3_600_000
 DAYS = 24 * HOUR
@@ -182,6 +182,7 @@ def test_all_scheduled_jobs_are_made_ready_in_the_order_of_their_times(
     assert q.queue.promote_all() == 0
 
 
+@every_place
 def test_scheduled_jobs_that_fit_a_filter_are_made_ready(q: QueueFixture) -> None:
     labels = Options(delay_ms=HOUR, labels={"tenant": 7, "paid": True})
     q.queue.send("send", [1], None, labels.merged(id="a"))

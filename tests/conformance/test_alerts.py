@@ -6,7 +6,7 @@ from rqueue.errors import ConfigError
 from rqueue.protocol.commands import Put
 from rqueue.testing import move_time
 from tests.support.alerting import alerts
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_place, ids, one_kind
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def test_one_until_it_has_fallen_below(three: QueueFixture) -> None:
     assert alerts(three) == [(3, 3), (3, 3)]
 
 
+@every_place
 def test_a_batch_that_passes_it_is_one_alert(three: QueueFixture) -> None:
     three.queue.enqueue_puts([Put(str(number), b"[]") for number in range(100)])
     assert alerts(three) == [(100, 3)]

@@ -14,7 +14,7 @@ from rqueue.protocol.commands.outgoing import outgoing_done, outgoing_take
 from rqueue.protocol.forwarding import forwarding
 from rqueue.testing import housekeeping, move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 ERROR = {"type": "ValueError", "message": "no"}
 
@@ -48,6 +48,7 @@ def rejected(q: QueueFixture, *names: str) -> None:
     consumer.close()
 
 
+@every_place
 def test_QBA_23_the_alternate_queue_must_exist(q: QueueFixture) -> None:
     """Q-66."""
     with pytest.raises(ConfigError, match="dead_to: there is no queue 'nowhere'"):
@@ -56,6 +57,7 @@ def test_QBA_23_the_alternate_queue_must_exist(q: QueueFixture) -> None:
     assert not q.queue.redis.exists(q.queue.at("nowhere").keys.meta)
 
 
+@every_place
 def test_it_is_not_the_queue_itself_and_leads_not_back(q: QueueFixture, dead: QueueFixture) -> None:
     """Q-66: loops are refused when they are declared."""
     q.put("A")
@@ -271,6 +273,7 @@ def test_a_target_that_refuses_costs_the_others_nothing(
     assert ids(dead.join().pull()) == ["A", "C"]
 
 
+@every_place
 def test_counts_and_kind(q: QueueFixture, dead: QueueFixture) -> None:
     q.queue.configure(dead_to=dead.queue.name)
     rejected(q, "A")

@@ -39,7 +39,7 @@ def test_jobs_that_come_while_it_waits_begin_in_order(q: QueueFixture, runner: R
     runner.start()
     sent: list[str] = []
     sizes = random.Random(3)
-    while len(sent) < 1000:
+    while len(sent) < 400:
         size = sizes.choice([1, 1, 1, 1, 2, 7])
         if size == 1:
             sent.append(q.put(f"{len(sent):04}").id)

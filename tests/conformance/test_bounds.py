@@ -9,7 +9,7 @@ from rqueue.protocol.commands import Put, Retried, Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 pytestmark = pytest.mark.each_server
 
@@ -26,6 +26,7 @@ def fill(q: QueueFixture, count: int, **terms: int) -> list[str]:
     return all_
 
 
+@every_place
 def test_a_thousand_jobs_are_enqueued_in_one_step(q: QueueFixture) -> None:
     """H-06."""
     fill(q, 1000)
@@ -48,6 +49,7 @@ def test_a_wide_window_is_filled_in_slices(q: QueueFixture) -> None:
     assert consumer.state == "interested"
 
 
+@every_place
 @pytest.mark.parametrize("outcome", ["ack", "done", "retry", "delay", "tail", "reject", "release"])
 def test_a_thousand_jobs_are_settled_in_one_step(q: QueueFixture, outcome: str) -> None:
     """H-06."""
@@ -153,6 +155,7 @@ def test_more_held_jobs_than_a_recall_names_are_not_lost(q: QueueFixture) -> Non
     assert ids(q.join(1).pull()) == ["0000"]
 
 
+@every_place
 def test_big_batches_through_the_public_api(q: QueueFixture) -> None:
     """C-20."""
     handles = q.queue.enqueue_many(Call("t", [i]) for i in range(2500))

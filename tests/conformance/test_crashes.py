@@ -16,7 +16,7 @@ from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.crashing import crash, holding
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 def limited(
@@ -150,6 +150,7 @@ def test_cancelled_while_it_waits(q: QueueFixture) -> None:
     assert ids(q.join(10).pull()) == ["B"]
 
 
+@every_place
 def test_what_tasks_allow_holds_for_jobs_that_came_by_name(q: QueueFixture) -> None:
     """The worker says it when it registers: its task, else all its tasks; the job itself wins."""
     q.queue.configure(max_crashes=9)
@@ -172,6 +173,7 @@ def test_what_tasks_allow_holds_for_jobs_that_came_by_name(q: QueueFixture) -> N
     assert q.queue.job("own").state() is JobState.SCHEDULED
 
 
+@every_place
 def test_attempts_of_a_task_hold_too(q: QueueFixture) -> None:
     q.put("A")
     consumer = limited(q, {"t": [1, 0]})
@@ -180,6 +182,7 @@ def test_attempts_of_a_task_hold_too(q: QueueFixture) -> None:
     assert q.queue.job("A").state() is JobState.DEAD
 
 
+@every_place
 @pytest.mark.parametrize("limits", ["[", "7", '{"t": 1}', '{"t": [1]}', '{"t": ["x", 1]}'])
 def test_limits_that_cannot_be_read_are_refused(q: QueueFixture, limits: str) -> None:
     before = q.look()

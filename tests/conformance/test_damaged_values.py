@@ -9,7 +9,7 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 RAW = b'abc,def;["x",[],{"a":"b"}]'
 GOOD = [f"good-{number}" for number in range(115)]
@@ -101,6 +101,7 @@ def test_a_dead_one_that_lives_again_can_be_read(q: QueueFixture, held: Consumer
     held.settle(ack=["bad"])
 
 
+@every_place
 def test_a_key_of_another_type_is_named_and_nothing_is_changed(q: QueueFixture) -> None:
     q.put("A")
     q.queue.redis.set(q.queue.keys.errors, "mine")

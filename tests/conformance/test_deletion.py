@@ -10,7 +10,7 @@ from rqueue.protocol import commands
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 from tests.support.two_queues import second
 
 
@@ -69,6 +69,7 @@ def test_its_jobs_end_with_it_wherever_they_are(q: QueueFixture) -> None:
         consumer.settle(ack=["held"])
 
 
+@every_place
 def test_they_go_to_another_queue_in_order(q: QueueFixture) -> None:
     target = QueueFixture(q.queue.at(q.queue.name + "/new"))
     with pytest.raises(ConfigError, match="no other queue"):
@@ -105,6 +106,7 @@ def test_while_it_is_deleted_it_takes_nothing_and_anybody_goes_on(q: QueueFixtur
     assert ids(q.join().pull()) == ["A"]
 
 
+@every_place
 def test_a_transaction_enqueues_nothing_either(q: QueueFixture) -> None:
     """And settles nothing then."""
     q.put("A")
@@ -152,6 +154,7 @@ def test_a_later_queue_fences_the_consumers_of_the_former(q: QueueFixture) -> No
     assert successor.refused == []
 
 
+@every_place
 def test_the_target_of_another_queue_is_not_deleted(q: QueueFixture) -> None:
     """Q-66; one that was noted and is not is."""
     dead = q.queue.at(q.queue.name + "/dead")
@@ -166,6 +169,7 @@ def test_the_target_of_another_queue_is_not_deleted(q: QueueFixture) -> None:
         q.queue.configure(dead_to=dead.name)
 
 
+@every_place
 def test_results_of_its_jobs_are_over(q: QueueFixture) -> None:
     handle = q.put("A")
     execute(q.queue.redis, commands.await_result(q.queue.keys, "A", wait=True))
@@ -174,6 +178,7 @@ def test_results_of_its_jobs_are_over(q: QueueFixture) -> None:
         handle.result(1)
 
 
+@every_place
 def test_a_target_that_refuses_stops_the_deletion_and_it_goes_on(q: QueueFixture) -> None:
     target = q.queue.at(q.queue.name + "/new")
     target.configure(max_deliveries=5)

@@ -1,9 +1,12 @@
 """Jobs that were delivered directly come before those pulled after them, in either order of
 reading."""
 
+import pytest
+
 from rqueue.client._sync.consumer import Consumer
 from rqueue.protocol.wake import Wake
 from rqueue.testing import move_time
+from tests.support.drivers import MEMORY
 from tests.support.queue_fixture import QueueFixture, ids
 
 
@@ -128,15 +131,20 @@ def test_a_cancelled_delivery_is_in_no_way(q: QueueFixture) -> None:
     assert consumer.held == 1
 
 
-def test_a_recall_of_many_jobs_names_all_of_them(q: QueueFixture) -> None:
-    """More than one reply can hold; in between one is cancelled."""
+@pytest.mark.parametrize(
+    ("q", "jobs"),
+    [("consumer", 6500), ("asyncio", 3500), ("worker", 3500), (MEMORY, 3500)],
+    indirect=["q"],
+)
+def test_a_recall_of_many_jobs_names_all_of_them(q: QueueFixture, jobs: int) -> None:
+    """More than one reply can hold, or two; in between one is cancelled."""
     consumer = q.join(7000)
-    for start in range(0, 6500, 500):
+    for start in range(0, jobs, 500):
         q.put_all((f"{start + i:04}", {}) for i in range(500))
         while consumer.state == "notified" or consumer.held < start + 500:
             consumer.pull()
     held = ids(consumer.pull(recall=True))
-    assert held == [f"{i:04}" for i in range(6500)]
-    assert consumer.held == 6500
+    assert held == [f"{i:04}" for i in range(jobs)]
+    assert consumer.held == jobs
     q.queue.cancel("0000")
     assert ids(consumer.pull(recall=True)) == held[1:]

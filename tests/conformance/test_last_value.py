@@ -12,7 +12,7 @@ from rqueue.spark.jobs.pages import pages, plan
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ def empty(q: QueueFixture) -> None:
     assert not {"latest", "heads", "jobs"} & q.look().keys.keys()
 
 
+@every_place
 def test_a_displaced_job_ends_with_record_row_and_answer(lv: QueueFixture) -> None:
     first = lv.put("a1", key="a")
     put(lv, "a2")
@@ -64,6 +65,7 @@ def test_a_queue_takes_the_policy_on_with_the_first_key(q: QueueFixture) -> None
     assert ids(q.join().pull()) == ["-1", "a2"]
 
 
+@every_place
 def test_it_goes_with_neither_groups_nor_times_to_live(lv: QueueFixture) -> None:
     with pytest.raises(ConfigError, match="not both"):
         lv.put("1", group="g")
@@ -71,6 +73,7 @@ def test_it_goes_with_neither_groups_nor_times_to_live(lv: QueueFixture) -> None
         lv.put("1", ttl=5.0)
 
 
+@every_place
 def test_a_queue_that_was_made_anew_is_asked_again(lv: QueueFixture) -> None:
     """What a process remembers of its kind does not refuse what another kind excludes."""
     lv.put("a1", key="a")
@@ -182,6 +185,7 @@ def test_a_delayed_value_takes_part_when_it_is_due(lv: QueueFixture) -> None:
     assert ended(lv, "a2") is JobState.DISPLACED
 
 
+@every_place
 def test_in_one_batch_the_last_of_a_key_wins(lv: QueueFixture) -> None:
     puts = [Put(name, b"[]", key=name[0]) for name in ("a1", "b1", "a2", "a3")]
     reply = execute(lv.queue.redis, commands.enqueue(lv.queue.keys, puts))
@@ -259,6 +263,7 @@ def test_a_dead_letter_goes_to_the_alternate_queue(lv: QueueFixture) -> None:
         assert ids(lv.join().pull() + consumer.pull()) == ["a3"]
 
 
+@every_place
 def test_a_million_times_the_same_key_leaves_no_marks(lv: QueueFixture) -> None:
     """Here a few thousand times: what Redis keeps of the queue does not grow with it."""
     batches = [[Put(f"{n}.{i}", b"[]", key="a") for i in range(500)] for n in range(8)]
@@ -282,6 +287,7 @@ def test_who_waits_for_the_bytes_of_a_displaced_job_looks_again(lv: QueueFixture
     assert ids(consumer.pull()) == ["a2"]
 
 
+@every_place
 def test_listings_show_keys(lv: QueueFixture) -> None:
     put(lv, "-1", "a1")
     found = jobs_page(lv.queue.redis, lv.queue.keys, "ready").jobs
@@ -291,6 +297,7 @@ def test_listings_show_keys(lv: QueueFixture) -> None:
     assert {one.job.id for part in read for page in part for one in page} == {"-1", "a1"}
 
 
+@every_place
 def test_a_queue_with_keys_is_plain_again_when_it_is_empty(lv: QueueFixture) -> None:
     put(lv, "a1")
     with pytest.raises(ConfigError, match="has jobs"):
@@ -300,6 +307,7 @@ def test_a_queue_with_keys_is_plain_again_when_it_is_empty(lv: QueueFixture) -> 
     assert lv.look().meta["v"] == "1"
 
 
+@every_place
 def test_every_key_that_people_think_of(lv: QueueFixture) -> None:
     for key in ("ü", "a b", "x|y", "~", "%7E", "n,;", "k" * 128):
         lv.put(f"1{key[:2]}", key=key)

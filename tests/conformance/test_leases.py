@@ -9,7 +9,7 @@ from rqueue.protocol.commands.consumers import Registered
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 def end_lease(q: QueueFixture) -> None:
@@ -122,6 +122,7 @@ def test_records_outlive_a_turn_of_generations_within_one_step(q: QueueFixture) 
     assert not q.put("late").created
 
 
+@every_place
 def test_a_registration_that_is_said_again_is_the_same(q: QueueFixture) -> None:
     """H-12: a reply was lost. What was delivered in between stays where it is."""
 

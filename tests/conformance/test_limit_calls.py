@@ -12,7 +12,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.unique import Unique
 from rqueue.testing import move_time
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_place, ids, one_kind
 
 registry = Registry()
 ONE = JobLimit("crm", 1)
@@ -60,6 +60,7 @@ def test_a_limit_that_allows_nothing_or_has_no_name_is_none() -> None:
         named(limit=[Concurrency(1), Concurrency(2)])
 
 
+@every_place
 def test_tasks_by_name_and_calls_name_limits(q: QueueFixture) -> None:
     q.queue.enqueue(push, {"id": 1})
     q.queue.send("push", [{"id": 2}], None, Options(limit=JobLimit("push", 2)))

@@ -1,8 +1,9 @@
 """A paused queue accepts jobs and delivers none."""
 
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
+@every_place
 def test_pausing_twice_is_no_change(q: QueueFixture) -> None:
     """A-32."""
     assert [q.queue.pause(), q.queue.pause()] == [True, False]

@@ -9,9 +9,10 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, ScriptCall, Window
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.queue_fixture import QueueFixture
+from tests.support.queue_fixture import QueueFixture, every_place
 
 
+@every_place
 @pytest.mark.parametrize(
     "call",
     [

@@ -9,7 +9,7 @@ from rqueue.protocol.commands import Put
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 @pytest.fixture
@@ -163,6 +163,7 @@ def test_who_waits_is_notified_of_what_is_left(ring: QueueFixture) -> None:
     assert sorted(ring.state(one) for one in consumers) == ["interested", "interested", "notified"]
 
 
+@every_place
 def test_an_id_that_is_known_displaces_nothing(ring: QueueFixture) -> None:
     ring.put("a", "b", "c", "c")
     assert displaced(ring) == 0
@@ -187,6 +188,7 @@ def test_a_queue_with_jobs_becomes_a_ring(q: QueueFixture) -> None:
     assert waiting(q) == ["b", "c"]
 
 
+@every_place
 def test_refusals(ring: QueueFixture) -> None:
     for wrong in (-1, 1.5, "3"):
         with pytest.raises(ConfigError, match="ring"):

@@ -7,7 +7,7 @@ from rqueue.inspector.jobs import jobs_page
 from rqueue.protocol import commands
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 @pytest.fixture
@@ -139,6 +139,7 @@ def test_released_and_retried_jobs_come_back_to_their_class(s: QueueFixture) -> 
     assert ids(s.join().pull()) == ["b1"]
 
 
+@every_place
 def test_cancel_purge_browse_show_and_counts_know_classes(s: QueueFixture) -> None:
     put(s, "a1", "b1", "a2", "-1", "b2")
     show = execute(s.queue.redis, commands.show(s.queue.keys, "a2"))
@@ -155,6 +156,7 @@ def test_cancel_purge_browse_show_and_counts_know_classes(s: QueueFixture) -> No
     assert not [key for key in s.look().keys if key.startswith("class:")]
 
 
+@every_place
 def test_a_bad_selector_registers_nothing(q: QueueFixture) -> None:
     """Q-22: an error at once, that says where it is wrong."""
     with pytest.raises(InvalidSelector, match="column 12: a label or a value is expected") as error:
@@ -203,6 +205,7 @@ def test_too_many_selectors_are_refused(s: QueueFixture) -> None:
         c.close()
 
 
+@every_place
 def test_a_label_too_large_to_compare_is_refused(s: QueueFixture) -> None:
     with pytest.raises(ConfigError, match=r"up to 2\^53"):
         s.put("j", labels={"n": 2**53 + 1})
@@ -210,6 +213,7 @@ def test_a_label_too_large_to_compare_is_refused(s: QueueFixture) -> None:
         s.put("j", labels={"n": "x" * 400})
 
 
+@every_place
 def test_other_policies_are_refused(s: QueueFixture) -> None:
     with pytest.raises(ConfigError, match="not both"):
         s.put("j", group="g")

@@ -10,7 +10,7 @@ from rqueue.protocol.settling import retried
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 def test_held_jobs_are_in_the_order_of_delivery(q: QueueFixture) -> None:
@@ -214,6 +214,7 @@ def test_an_id_is_taken_once_while_its_record_lasts(q: QueueFixture) -> None:
     assert q.queue.counts().ready == 0
 
 
+@every_place
 def test_the_life_of_a_consumer(q: QueueFixture) -> None:
     """C-02."""
     consumer = q.queue.consumer(renew=False)

@@ -17,7 +17,7 @@ from rqueue.protocol.settling import retried
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.history import plain_rows
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_place, ids, one_kind
 
 
 def put(q: QueueFixture, *names: str, **options: Any) -> None:
@@ -64,6 +64,7 @@ def test_shares_take_turns(q: QueueFixture, batch: int) -> None:
     empty(q)
 
 
+@every_place
 def test_what_stands_behind_others_of_its_share_is_ready(q: QueueFixture) -> None:
     put(q, "a1", "a2", "a3", "b1")
     found = [state(q, name) for name in ("a1", "a2", "a3", "b1")]
@@ -113,8 +114,8 @@ def test_weights_hold_within_one_job(q: QueueFixture, batch: int) -> None:
     weights = {"a": 1, "b": 2, "c": 3, "d": 7}
     for share, weight in weights.items():
         q.queue.shares.set(share, weight)
-        fill(q, share, 300)
-    found, total = taken(q.join(jobs=batch), 500), sum(weights.values())
+        fill(q, share, 150)
+    found, total = taken(q.join(jobs=batch), 170), sum(weights.values())
     got: Counter[str] = Counter()
     for count, name in enumerate(found, 1):
         got[name[0]] += 1
@@ -165,14 +166,14 @@ def test_a_share_that_comes_again_and_again_gets_no_more_than_its_part(q: QueueF
 
 
 def waits(q: QueueFixture, c: Consumer, prefix: str) -> list[int]:
-    """Of 99 shares with ten jobs each: behind how many pulls each job is delivered."""
-    for number in range(10):
+    """Of 99 shares with five jobs each: behind how many pulls each job is delivered."""
+    for number in range(5):
         puts = [
             Put(f"{prefix}{share}.{number}", b'["t"]', share=f"s{share}") for share in range(99)
         ]
         execute(q.queue.redis, commands.enqueue(q.queue.keys, puts))
     found, pulls = [], 0
-    while len(found) < 990 and (name := taken(c, 1)):
+    while len(found) < 495 and (name := taken(c, 1)):
         pulls += 1
         if name[0].startswith(prefix):
             found.append(pulls)
@@ -185,10 +186,10 @@ def test_who_has_much_waiting_does_not_make_others_wait(q: QueueFixture) -> None
     at the most."""
     c = q.join(jobs=1)
     alone = waits(q, c, "x")
-    fill(q, "big", 20_000)
+    fill(q, "big", 5_000)
     beside = waits(q, c, "y")
-    assert len(alone) == len(beside) == 990
-    assert beside[941] <= 1.1 * alone[941]
+    assert len(alone) == len(beside) == 495
+    assert beside[470] <= 1.1 * alone[470]
     assert beside[-1] <= 1.1 * alone[-1]
 
 
@@ -235,6 +236,7 @@ def test_limits_keep_jobs_out_of_turns_until_they_have_permits(q: QueueFixture) 
     empty(q)
 
 
+@every_place
 @pytest.mark.parametrize("option", [{"group": "g"}, {"key": "k"}, {"sort_key": 1}, {"front": True}])
 def test_what_orders_jobs_otherwise_is_refused(q: QueueFixture, option: dict[str, Any]) -> None:
     put(q, "a1")

@@ -20,7 +20,6 @@ from rqueue.inspector.history import read_history
 from rqueue.model.parents import LOST_MS
 from rqueue.protocol import commands, stream_packing
 from rqueue.protocol.commands import Put
-from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.commands.streams import read_stream, seal
 from rqueue.tasks.options import Options
 from rqueue.tasks.stream import stream
@@ -40,11 +39,14 @@ from tests.support.workflows import (
 )
 
 DONE = plus.si(1, 1)
+BATCH = 50
+"""Members of a step: here fewer than a client sends."""
 
 
 @pytest.fixture(autouse=True)
 def full_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step is as large as it gets, however long the members of a test take."""
+    monkeypatch.setattr(stream_packing, "BATCH", BATCH)
     monkeypatch.setattr(stream_packing, "LINGER_S", 3600.0)
 
 

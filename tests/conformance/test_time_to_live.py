@@ -13,7 +13,7 @@ from rqueue.tasks.options import Options
 from rqueue.testing import frozen_time, housekeeping, move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 BODY = b'["t"]'
 
@@ -61,6 +61,7 @@ def test_a_queue_takes_time_to_live_on_while_jobs_wait(q: QueueFixture) -> None:
     assert ids(q.join().pull()) == ["later", "old", "waits"]
 
 
+@every_place
 def test_bounds_that_exclude_each_other_are_refused(q: QueueFixture) -> None:
     q.queue.configure(ttl_max=10)
     before = q.look()
@@ -121,6 +122,7 @@ def test_waiting_jobs_expire_while_nobody_pulls(q: QueueFixture) -> None:
     assert ids(q.join().pull()) == ["stays"]
 
 
+@every_place
 def test_who_enqueues_sweeps_a_queue_that_nobody_serves(q: QueueFixture) -> None:
     """A-23."""
     q.put("A", "B", ttl=10)
@@ -129,6 +131,7 @@ def test_who_enqueues_sweeps_a_queue_that_nobody_serves(q: QueueFixture) -> None
     assert (q.queue.counts().ready, q.queue.counts().meta["expired"]) == (1, "2")
 
 
+@every_place
 def test_who_waits_for_a_result_learns_of_the_end(q: QueueFixture) -> None:
     """Also in a queue that nobody serves: who waits looks."""
     handle = q.put("A", ttl=10)
@@ -191,6 +194,7 @@ def test_expired_jobs_become_dead_letters_where_the_queue_wants_it(q: QueueFixtu
     assert jobs[-1].header.expires_ms > q.queue.counts().now
 
 
+@every_place
 def test_where_expired_jobs_go_may_change(q: QueueFixture) -> None:
     """A-23: what counts is what the queue says when they expire."""
     q.put("A", ttl=10)
@@ -226,6 +230,7 @@ def test_a_job_is_delivered_directly_with_its_time_to_live(q: QueueFixture) -> N
     assert q.look().scores("expiring") == {}
 
 
+@every_place
 def test_pausing_a_queue_does_not_stop_the_time(q: QueueFixture) -> None:
     q.put("A", ttl=10)
     q.queue.pause()

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from rqueue.model.history_batch import pack
-from tests.support.queue_fixture import QueueFixture
+from tests.support.queue_fixture import QueueFixture, every_place
 
 pytestmark = pytest.mark.each_server
 
@@ -32,6 +32,7 @@ def noted(q: QueueFixture) -> tuple[str, int, int]:
     return trimmed, gone, int(meta["history_rows"])
 
 
+@every_place
 def test_nothing_is_noted_before_anything_is_trimmed(q: QueueFixture) -> None:
     q.queue.configure(history_rows_max=10)
     write(q, 4)
@@ -39,6 +40,7 @@ def test_nothing_is_noted_before_anything_is_trimmed(q: QueueFixture) -> None:
     assert noted(q) == ("", 0, 10)
 
 
+@every_place
 def test_the_last_entry_that_went_is_noted_and_the_rows_are_counted(q: QueueFixture) -> None:
     q.queue.configure(history_rows_max=10)
     written = [write(q, 4), write(q, 6), write(q, 5)]
@@ -51,6 +53,7 @@ def test_the_last_entry_that_went_is_noted_and_the_rows_are_counted(q: QueueFixt
     assert noted(q) == (written[2], 15, 6)
 
 
+@every_place
 def test_rows_that_scripts_write_count_too(q: QueueFixture) -> None:
     q.queue.configure(history_rows_max=2)
     for name in "ABCD":
@@ -61,6 +64,7 @@ def test_rows_that_scripts_write_count_too(q: QueueFixture) -> None:
     assert trimmed and trimmed < entries(q)[0]
 
 
+@every_place
 def test_a_queue_that_keeps_nothing_notes_all(q: QueueFixture) -> None:
     q.queue.configure(history_rows_max=0)
     assert write(q, 3) == ""
@@ -72,6 +76,7 @@ def test_a_queue_that_keeps_nothing_notes_all(q: QueueFixture) -> None:
     assert first < second
 
 
+@every_place
 def test_a_lower_limit_takes_effect_in_steps_that_are_all_noted(q: QueueFixture) -> None:
     for _ in range(12):
         write(q, 1)

@@ -14,7 +14,7 @@ from rqueue.tasks.registry import Registry
 from rqueue.tasks.unique import Unique
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_place, ids, one_kind
 
 registry = Registry()
 BY_NAME = Unique(key="k")
@@ -63,6 +63,7 @@ def test_a_job_that_waits_to_be_tried_again_has_its_key(u: QueueFixture) -> None
     assert (handle.id, handle.conflict) == ("1", "scheduled")
 
 
+@every_place
 def test_the_same_id_again_is_the_same_job(u: QueueFixture) -> None:
     """What is sent again, because its answer was lost, is its own job and no conflict."""
     u.put("1", unique=BY_NAME)
@@ -242,6 +243,7 @@ def test_periods_that_are_over_leave_nothing(u: QueueFixture) -> None:
     assert free(u)
 
 
+@every_place
 def test_who_raises_has_stored_nothing(u: QueueFixture) -> None:
     put(u, "1")
     before = u.look()

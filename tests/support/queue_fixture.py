@@ -13,11 +13,15 @@ from rqueue.protocol import commands
 from rqueue.tasks.options import Options
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
-from tests.support.drivers import MEMORY, REAL, make_driver
+from tests.support.drivers import CLUSTER, MEMORY, REAL, make_driver
 from tests.support.snapshot import Snapshot, take_snapshot
 
 one_kind = pytest.mark.parametrize("q", ["consumer"], indirect=True)
 """For tests in which it does not matter what kind of consumer there is."""
+
+every_place = pytest.mark.parametrize("q", ["consumer", MEMORY, CLUSTER], indirect=True)
+"""For tests without a consumer, or with consumers of their own: once on a server, in memory and on
+a cluster, and not again for each kind of consumer."""
 
 on_real_servers = pytest.mark.parametrize("q", REAL, indirect=True)
 """For tests that look at the server itself, or at its speed with very many jobs."""

@@ -4,7 +4,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 
 def displaced(q: QueueFixture) -> int:
@@ -40,6 +40,7 @@ def test_ARI_02_in_delivery_ones_do_not_count_and_what_comes_back_is_dropped(
     assert ids(consumer.pull()) == ["h1"]
 
 
+@every_place
 def test_ARI_04_two_scheduled_in_a_ring_of_one(q: QueueFixture) -> None:
     q.queue.configure(ring=1)
     q.put("a", "b", delay_ms=5000)
@@ -51,6 +52,7 @@ def test_ARI_04_two_scheduled_in_a_ring_of_one(q: QueueFixture) -> None:
     assert q.queue.job("a").state() is JobState.DISPLACED
 
 
+@every_place
 def test_ARI_06_the_default_from_settings(q: QueueFixture) -> None:
     """A queue has the limit that it was given, others have none."""
     q.put(*(str(n) for n in range(5)))

@@ -8,7 +8,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol.commands import Put
 from rqueue.testing import housekeeping, move_time
 from tests.support.alerting import alerts
-from tests.support.queue_fixture import QueueFixture, every_kind, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_kind, every_place, ids, one_kind
 from tests.support.two_queues import second
 
 
@@ -154,6 +154,7 @@ def test_QBA_18_the_oldest_waiting_job_counts_over_all_levels(q: QueueFixture, k
     assert oldest == low.enqueued_ms
 
 
+@every_place
 def test_QBA_19_a_queue_without_limits_takes_everything(q: QueueFixture) -> None:
     """Q-67: no overflow policy, no limit."""
     q.put("1", "2", "3", padding=100)

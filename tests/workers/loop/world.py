@@ -47,6 +47,7 @@ from rqueue_workers.worker import worker as worker_module
 from rqueue_workers.worker.executors import base, event_loop, main_thread, threads
 from rqueue_workers.worker.task_plans import ASYNC, plan_of
 from tests.workers.loop.process import StageConnection, Worker
+from tests.workers.loop.server_line import ServerLine
 from tests.workers.loop.stage import Gone, Spinning, Stage
 from tests.workers.loop.truth import Truth
 
@@ -81,6 +82,7 @@ class World:
         """What jobs report is being sent, until this is closed."""
         self.paused: set[str] = set()
         self._clock_ms = -1
+        self._line = ServerLine(client)
         self._patches = ExitStack()
         self.log: list[str] = []
         self.ran: Counter[object] = Counter()
@@ -136,6 +138,7 @@ class World:
             worker.dead = True
             self.mourn(worker)
         self._patches.close()
+        self._line.close()
         for queue in self.queues:
             found = list(self.client.scan_iter(queue.keys.base + "*", count=10_000))
             if found:
@@ -239,13 +242,14 @@ class World:
 
     # -- time --------------------------------------------------------------------------------------
 
-    def tell_time(self) -> None:
-        """Redis's clock is the stage's."""
+    def tell_time(self) -> bool:
+        """Redis's clock is the stage's; whether it was another one before."""
         ms = SINCE_MS + int(self.stage.now * 1000)
-        if ms != self._clock_ms:
-            self._clock_ms = ms
-            for queue in self.queues:
-                self.client.hset(queue.keys.meta, "clock", ms)
+        if ms == self._clock_ms:
+            return False
+        self._clock_ms = ms
+        self._line.tell([queue.keys.meta for queue in self.queues], ms)
+        return True
 
     def advance(self, seconds: float) -> None:
         """Let time pass, step by step, and everybody do what is due."""
@@ -264,15 +268,15 @@ class World:
         self.settle()
 
     def catch_up(self) -> None:
-        """Wait until the server has read what was sent so far, and what it wrote to others on that
-        account has arrived: the next look sees the same in each run."""
-        self.client.ping()
-        self.client.ping()  # the first answer may be written before those of the same turn
+        """Wait until the server has read what was sent so far, and its answers have arrived."""
+        self._line.catch_up()
 
     def settle(self) -> None:
         """Let everybody go on as far as they can now; leases are renewed, the dead are mourned."""
-        self.tell_time()
-        self.catch_up()
+        if self.tell_time():  # all that was sent before has been read by now
+            self._line.end_turn()
+        else:
+            self.catch_up()
         self.stage.settle()
         for worker in self.workers:
             if worker.dead and self.stage.of(worker):

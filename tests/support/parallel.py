@@ -1,8 +1,9 @@
 """How the whole suite is dealt to processes: `make test` runs it with pytest-xdist.
 
 A file's tests stay together, in order: what a module has made once is made once. The files that
-need Spark are two groups: a process has one session, and one with its JVMs takes about 2 GB. The
-groups that take longest begin first, so that none of them is left alone at the end.
+need Spark are one group: a Java takes three times as long for what it does first, until its classes
+are loaded and compiled, and a second one would do that anew. The groups that take longest begin
+first, so that none of them is left alone at the end.
 """
 
 from __future__ import annotations
@@ -23,11 +24,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[2]
-SPARK, SPARK_TOO = "spark", "spark too"
-SECOND = re.compile(
-    r"tests/pipeline/test_(archive|archive_kill|recovery|redis_cluster|replay|report\w*|staging)\.py"
-)
-"""Of the files that need Spark, those with about half of the work."""
+SPARK = "spark"
 
 TOGETHER = {"tests/lua/test_contract.py": "tests/lua/test_policies.py"}
 """Files that run in the process of another one: both look at the scripts of all kinds, which are
@@ -37,7 +34,6 @@ ASKS_FOR_SPARK = re.compile(r"^    (cluster_spark|sparks?): |[(, ](cluster_spark
 
 FIRST = (
     SPARK,
-    SPARK_TOO,
     "tests/workers/loop",
     "tests/property/test_machine.py",
     "tests/soak",
@@ -62,9 +58,7 @@ def processes() -> int:
 
 @cache
 def group(file: str) -> str:
-    """What runs in one process, one after the other: the file's name, or a group of Spark."""
-    if SECOND.fullmatch(file):
-        return SPARK_TOO
+    """What runs in one process, one after the other: the file's name, or Spark's."""
     if file.startswith("tests/pipeline/"):
         return SPARK
     file = TOGETHER.get(file, file)
@@ -76,7 +70,7 @@ def group(file: str) -> str:
 def check(items: list[pytest.Item]) -> None:
     """See to it that what needs Spark is in its group."""
     for item in items:
-        if needs_spark(item) and group(_file(item.nodeid)) not in (SPARK, SPARK_TOO):
+        if needs_spark(item) and group(_file(item.nodeid)) != SPARK:
             raise pytest.UsageError(f"{item.nodeid}: its file does not look like one with Spark")
 
 

@@ -69,7 +69,7 @@ class SparkPython:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Let it run; also again: some tests kill all Pythons below theirs."""
+        """Let it run; also again, where it has ended."""
         if self._process is not None and self._process.poll() is None:
             return
         self.end()

@@ -46,6 +46,28 @@ class ConsumerState(CreditWindow):
     for.
     """
 
+    # a worker's has more attributes than an object's dict is quick with: a call of a method would
+    # take three times as long
+    __slots__ = (
+        "_asked",
+        "_behind",
+        "_last_term",
+        "_recalled_to",
+        "_token",
+        "aside",
+        "clock",
+        "doubtful",
+        "keys",
+        "name",
+        "now",
+        "stale",
+        "term",
+        "tight",
+        "timer_at",
+        "timer_ms",
+        "worker",
+    )
+
     def __init__(
         self,
         keys: QueueKeys,

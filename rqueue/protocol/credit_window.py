@@ -12,6 +12,8 @@ NO_CREDIT = Window(0, 0)
 class CreditWindow:
     """The part of a `ConsumerState` that knows how much may be held."""
 
+    __slots__ = ("credit", "state", "unsettled", "window")
+
     credit: Credit | None
     window: Window
     state: str

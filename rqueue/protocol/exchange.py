@@ -70,13 +70,12 @@ class Exchange(Generic[R]):
             call = types_met_by(call)
         elif KNOWN or call.needs:
             kind = self._kind()
+        name, key, args, _, _, adapt, _ = call  # its fields one by one would be slower
         there = scripts.SCRIPTS
-        script = there.loaded.get((call.script, kind)) or there.script(call.script, kind)
-        self._script = script
-        args = call.args
-        if call.adapt is not None and kind is not PLAIN:
+        self._script = script = there.loaded.get((name, kind)) or there.script(name, kind)
+        if adapt is not None and kind is not PLAIN:
             args = call.args_for(kind.policies)
-        key = call.key  # and the guard: `ScriptCall.keys`, written out on the way of every call
+        # and the guard: `ScriptCall.keys`, written out on the way of every call
         return ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
 
     def goes_on(self, _reply: Any) -> bool:

@@ -12,6 +12,7 @@ from benchmarks.lab.bench import Bench
 from benchmarks.profiles import job_way
 from benchmarks.profiles.tracer import Event, Tracer, between
 from rqueue.model import names
+from rqueue_workers.worker.subscription import Subscription
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +85,10 @@ def test_a_part_lies_between_two_waits() -> None:
     assert between(events, 10, 40) == [call, wait(26, 27)]
     assert between(events, 22, 40) is None
     assert between(events, 10, 70) is None
+
+
+def test_a_subscription_keeps_no_dict() -> None:
+    """It has more attributes than CPython looks up quickly in one, and all of a job's way reads
+    them."""
+    classes = Subscription.__mro__[:-1]
+    assert [one.__name__ for one in classes if "__slots__" not in vars(one)] == []

@@ -106,8 +106,8 @@ class StatusPage:
 
     def add_done(self, jobs: int) -> None:
         """Count jobs that ended here."""
-        (count,) = struct.unpack_from("<q", self._map, 8)
-        struct.pack_into("<q", self._map, 8, count + jobs)
+        (count,) = _COUNT.unpack_from(self._map, 8)
+        _COUNT.pack_into(self._map, 8, count + jobs)
 
     def heard_of_shards(self) -> None:
         """Count one more word of a shard: its table is to be looked at."""

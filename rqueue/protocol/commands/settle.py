@@ -89,7 +89,9 @@ def settle(
     jobs, bytes_ = window if window is not None else (NO_PULL, 0)
     groups, items = outcome_args(ack, done, retry, reject, release)
     args: list[Arg] = [consumer, term, jobs, bytes_, freed, batch, rows, groups, *items]
-    needs = (refusals.POLICY.name,) if any(one.place == refusals.ELSEWHERE for one in retry) else ()
+    needs: tuple[str, ...] = ()
+    if retry and any(one.place == refusals.ELSEWHERE for one in retry):
+        needs = (refusals.POLICY.name,)
     return ScriptCall("settle", keys.meta, args, read_pulled, needs)
 
 

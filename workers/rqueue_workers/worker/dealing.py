@@ -41,7 +41,8 @@ class Dealing:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
         if self.closing or subscription.back or self.isolation.active:
             # an executor would begin them at once, and before those that are about to go back
-            subscription.back.extend((jobs[i], jobs[i + 1]) for i in range(0, len(jobs), 2))
+            flat = iter(jobs)
+            subscription.back.extend(zip(flat, flat, strict=True))
             return
         if not self.executors:
             subscription.add(jobs, acquired)

@@ -56,7 +56,7 @@ class Demand(Dealing):
         seen = subscription.executors
         if not self._threaded and not blocked and (MAIN in seen or not seen):
             room = max(0, subscription.prefetch.window - len(subscription.todo))
-        if seen != _MAIN_ALONE:
+        if self.executors and seen != _MAIN_ALONE:
             room += self._room_beside(subscription, staying, blocked)
         if self._prefetch and room > self._prefetch - staying:
             room = max(0, self._prefetch - staying)

@@ -7,6 +7,7 @@ does. One lock is taken for each batch, none for a job.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from time import monotonic
 
 from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
@@ -328,8 +329,6 @@ class Dispatcher(Hearing):
         """Put the jobs of a reply where they will run: behind those that were delivered before
         them, also where these are not read yet, before those that were delivered after them (X-25).
         False where one of the former is not heard of: then what is held is to be asked for."""
-        if not jobs and not subscription.aside:
-            return True
         if jobs and subscription.overtakes:
             subscription.held_up = True
             try:
@@ -344,16 +343,16 @@ class Dispatcher(Hearing):
                 subscription.ask()
                 subscription.disown(jobs[::2])
                 return False
-        mixed = bool(subscription.aside)
-        jobs = subscription.merge(jobs)
-        if not jobs:
-            return True
-        if mixed or (subscription.todo and came_back(Delivery(jobs[0], jobs[1]))):
-            taken = self._take_unstarted(subscription)
-            taken += [(jobs[i], jobs[i + 1], subscription.now) for i in range(0, len(jobs), 2)]
-            self._deal_in_order(subscription, taken)
-        else:
-            self.deal(subscription, jobs, subscription.now)
+        if not subscription.aside:
+            if not jobs:
+                return True
+            if not subscription.todo or not came_back(Delivery(jobs[0], jobs[1])):
+                self.deal(subscription, jobs, subscription.now)
+                return True
+        flat = iter(subscription.merge(jobs))
+        taken = self._take_unstarted(subscription)
+        taken += zip(flat, flat, repeat(subscription.now), strict=False)
+        self._deal_in_order(subscription, taken)
         return True
 
     def _recalling(self, subscription: Subscription, blocked: bool) -> Calls[None]:

@@ -26,6 +26,22 @@ class EndedJobs(ConsumerState):
     or put off. back: (id, value) of jobs to release unstarted.
     """
 
+    __slots__ = (
+        "acks",
+        "back",
+        "cancelled",
+        "dones",
+        "doomed",
+        "early",
+        "flight",
+        "others",
+        "passing",
+        "queue",
+        "released",
+        "settle_first",
+        "stops",
+    )
+
     def __init__(self, keys: QueueKeys, worker: str) -> None:
         super().__init__(keys, worker=worker)
         self.queue = keys.queue

@@ -22,6 +22,8 @@ class Flight(NamedTuple):
     dones: list[Done]
     others: list[Unfinished]
     back: list[Held]
+    whole: bool
+    """Whether that is all that had ended."""
 
     @property
     def awaited(self) -> bool:

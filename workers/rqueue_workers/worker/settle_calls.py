@@ -49,6 +49,18 @@ CHUNK = 500
 class SettleCalls(EndedJobs):
     """Reports what ended. page: counts what ended and is settled."""
 
+    __slots__ = (
+        "_bytes_window",
+        "_connection",
+        "_page",
+        "bodies",
+        "follow_ups",
+        "labels",
+        "owes_forward",
+        "reports",
+        "steps",
+    )
+
     def __init__(
         self,
         keys: QueueKeys,
@@ -90,12 +102,7 @@ class SettleCalls(EndedJobs):
         Outcomes that could not be reported, because Redis is gone, are reported next time. Raises
         the server errors and RegistrationLost.
         """
-        if (
-            self.stops.news
-            or self.follow_ups.jobs
-            or self.reports.open
-            or self.pending - len(self.passing) > CHUNK
-        ):
+        if self.stops.news or self.follow_ups.jobs or self.reports.open:
             jobs = run_course(self.settling(window), self.run)
         else:  # nearly always
             flight = self._prepare(window)
@@ -105,6 +112,8 @@ class SettleCalls(EndedJobs):
                 self._untold(flight, error)
                 return self.settle(window)
             jobs = self._told(flight, pulled)
+            if not flight.whole:
+                jobs = run_course(self.settling(window), self.run)
         if self.owes_forward:
             run_course(self.forwarding(), self.run)
         return jobs
@@ -146,15 +155,16 @@ class SettleCalls(EndedJobs):
         while True:
             if self.follow_ups.jobs:
                 yield from self._commit_followed()
-            if self.pending - len(self.passing) <= CHUNK:  # what is passed on goes with `pass_on`
-                break
-            yield from self._telling(self._prepare(None))
-        return (yield from self._telling(self._prepare(window)))
+            flight = self._prepare(window)
+            jobs = yield from self._telling(flight)
+            if jobs is not None and flight.whole:
+                return jobs
 
     def passing_on(self) -> Calls[None]:
         """Give back what others are to have a look at."""
         self.back.extend(_take(self.passing, CHUNK))
-        yield from self._telling(self._prepare(None))
+        while (yield from self._telling(self._prepare(None))) is None:
+            pass
 
     def forwarding(self) -> Calls[None]:
         """Send on what ended, where that is to be. What cannot be sent goes with a renewal."""
@@ -165,7 +175,8 @@ class SettleCalls(EndedJobs):
             except RQueueError as error:
                 log.debug("queue %s: what is in the outbox goes later: %s", self.queue, error)
 
-    def _telling(self, flight: Flight) -> Calls[list[bytes]]:
+    def _telling(self, flight: Flight) -> Calls[list[bytes] | None]:
+        """Say it: [id, value, ...] of the new jobs; None where it has to be said in another way."""
         self.flight = flight
         if self.reports.open:
             yield from self._reports_ending(flight)
@@ -174,10 +185,9 @@ class SettleCalls(EndedJobs):
         except BaseException as error:
             self.flight = None
             self._untold(flight, error)
-        else:
-            self.flight = None
-            return self._told(flight, pulled)
-        return (yield from self._telling(self._prepare(flight.window)))
+            return None
+        self.flight = None
+        return self._told(flight, pulled)
 
     def _reports_ending(self, flight: Flight) -> Calls[None]:
         """What jobs report comes before their ends."""
@@ -190,15 +200,23 @@ class SettleCalls(EndedJobs):
             raise
 
     def _prepare(self, window: int | None) -> Flight:
+        """As much of what ended as one call names; where there is more, it does not pull."""
+        # nearly always: jobs that succeeded and said nothing
+        acks = _take(self.acks, CHUNK) if self.acks else []
+        dones = _take(self.dones, CHUNK - len(acks)) if self.dones else []
+        others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
+        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others)) if self.back else []
+        whole = True
+        if self.acks or self.dones or self.others or self.back:  # what ended just now may wait
+            whole = len(acks) + len(dones) + len(others) + len(back) < CHUNK
+            if not whole:
+                window = None
         if window is not None and window != self.window.jobs:
             self.window = Window(window, self._bytes_window)
-        # nearly always: jobs that succeeded and said nothing
-        acks = self._take_ended(self.acks, CHUNK) if self.acks else []
-        dones = self._take_ended(self.dones, CHUNK - len(acks)) if self.dones else []
-        others = _take(self.others, CHUNK - len(acks) - len(dones)) if self.others else []
-        for row in others:
-            self.follow_ups.take(row[0])  # it failed: nothing follows it
-        back = _take(self.back, CHUNK - len(acks) - len(dones) - len(others)) if self.back else []
+        if self.follow_ups.jobs:
+            acks, dones = self._unfollowed(self.acks, acks), self._unfollowed(self.dones, dones)
+            for row in others:
+                self.follow_ups.take(row[0])  # it failed: nothing follows it
         if self.doomed:
             acks, dones, others = self.alive(acks), self.alive(dones), self.alive(others)
         again = reject = others
@@ -235,7 +253,7 @@ class SettleCalls(EndedJobs):
         self.settled(ended)
         if back:
             self.settled(back)
-        return Flight(call, window, acks, dones, others, back)
+        return Flight(call, window, acks, dones, others, back, whole)
 
     def _untold(self, flight: Flight, error: BaseException) -> None:
         """A call failed; it may have been done all the same: then these ids are refused next time,
@@ -251,7 +269,7 @@ class SettleCalls(EndedJobs):
         raise error
 
     def _told(self, flight: Flight, pulled: Pulled) -> list[bytes]:
-        _, window, acks, dones, others, back = flight
+        _, window, acks, dones, others, back, _ = flight
         if self.steps.longer:
             for id_, _ in flight.jobs:
                 self.steps.longer.pop(id_, None)
@@ -289,11 +307,9 @@ class SettleCalls(EndedJobs):
                     self.acks.remove(row)
                 yield from self._commit(row, jobs)
 
-    def _take_ended(self, rows: deque[AnOutcome], most: int) -> list[AnOutcome]:
-        """Rows of jobs that nothing follows; the others, which may have ended just now, stay."""
-        taken = _take(rows, most)
-        if not self.follow_ups.jobs:
-            return taken
+    def _unfollowed(self, rows: deque[AnOutcome], taken: list[AnOutcome]) -> list[AnOutcome]:
+        """Of the rows that were taken, those of jobs that nothing follows; the others, which may
+        have ended just now, go back."""
         followed = [row for row in taken if row[0] in self.follow_ups]
         rows.extendleft(reversed(followed))
         return [row for row in taken if row not in followed] if followed else taken
@@ -318,7 +334,7 @@ class SettleCalls(EndedJobs):
             rows=1,
         )
         self.settled([row])
-        self.flight = flight = Flight(call, None, acks, done, [], [])
+        self.flight = flight = Flight(call, None, acks, done, [], [], False)
         try:
             committed: Committed = yield call
         except (ServerError, QueueDamaged, RegistrationLost, GeneratorExit):
@@ -347,4 +363,6 @@ def _take(rows: deque[T], most: int) -> list[T]:
     if count > most:
         count = most
     popleft = rows.popleft
+    if count == 1:
+        return [popleft()]
     return [popleft() for _ in range(count)]

@@ -42,6 +42,22 @@ class Subscription(SettleCalls):
     """One queue's consumer. Executors take from `todo`, the jobs not begun (atomic); everything
     else is done under the dispatcher's lock."""
 
+    __slots__ = (
+        "acked",
+        "damage",
+        "diverted",
+        "executors",
+        "held_up",
+        "hold_s",
+        "hold_until",
+        "index",
+        "most",
+        "ms",
+        "prefetch",
+        "route",
+        "todo",
+    )
+
     def __init__(
         self,
         index: int,

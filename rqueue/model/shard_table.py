@@ -9,8 +9,8 @@ times.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Literal, NamedTuple, get_args
 
@@ -25,6 +25,9 @@ SHARDS_MAX, WEIGHT_MAX = 1000, 100
 
 PAST_MAX = 64
 """Earlier changes that a table remembers at the most: of those before them ids are not asked."""
+
+KEYS_KNOWN = 16_384
+"""Keys of which it is remembered where they belong, by one version of a table: some MB."""
 
 _FIELDS = ("version", "moving", "past")
 """Those that are no row of a shard."""
@@ -212,10 +215,25 @@ class ShardTable:
             for part in range(shard.weight)
         ]
 
-    def shard_of(self, key: str) -> Shard:
-        """The open shard that a key belongs to."""
-        hashed = _hash(key)
-        return max(self._seeds, key=lambda seed: _score(hashed, seed[0]))[1]
+    @cached_property
+    def shard_of(self) -> Callable[[str], Shard]:
+        """The open shard that a key belongs to. Of one version that stays as it is: the keys of
+        late are remembered."""
+        return lru_cache(KEYS_KNOWN)(self._highest)
+
+    def _highest(self, key: str) -> Shard:
+        hashed, most, found = _hash(key), -1, None
+        for seed, shard in self._seeds:
+            # `_score`, written out: it is asked for each shard
+            mixed = hashed ^ seed
+            mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & _MASK
+            mixed = (mixed ^ (mixed >> 33)) * 0xC4CEB9FE1A85EC53 & _MASK
+            mixed ^= mixed >> 33
+            if mixed > most:
+                most, found = mixed, shard
+        if found is None:
+            raise ValueError("it has no open shard")
+        return found
 
     @cached_property
     def _layouts(self) -> list[dict[int, int]]:

@@ -138,11 +138,14 @@ class Packed(NamedTuple):
 
 class Batch(NamedTuple):
     """Jobs for one step, with every job whether its id is its own. confirm: what confirms them.
-    version: of the table of shards, by which they go into one of them; 0: it is no shard."""
+    version: of the table of shards, by which they go into one of them; 0: it is no shard. keys: of
+    all of them ("": none) where they are to go into shards: the jobs are not signed then, and do
+    not have their keys."""
 
     jobs: list[tuple[Put, bool]]
     confirm: Confirmation | None
     version: int = 0
+    keys: Sequence[str] = ()
 
     def call(self, keys: QueueKeys) -> ScriptCall[Accepted]:
         """The call that stores them."""
@@ -252,28 +255,33 @@ class JobPacker:
             raise NotEncodable("", task, too_large(len(body), self._max_body), what="arguments")
         return _new(Packed, (id_, body, own, options))  # past its own constructor: half the time
 
-    def batches(self, calls: Iterable[Call] | str, most: int = BATCH) -> Iterator[Batch]:
-        """Many jobs, signed, in batches of at most so many."""
+    def batches(
+        self, calls: Iterable[Call] | str, most: int = BATCH, *, spread: bool = False
+    ) -> Iterator[Batch]:
+        """Many jobs, signed, in batches of at most so many. spread: they are to go into shards."""
         expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
         if isinstance(calls, str | bytes):
             raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
         batch: list[tuple[Put, bool]] = []
+        keys: list[str] = []
         confirm = None
         for call in calls:
             request = call_of(call).resolve()
             id_, body, own, options = self.pack(request)
             if name := at_once(options):
                 raise ConfigError(name, "one of many cannot be refused alone; enqueue it by itself")
-            put = as_put(id_, body, options)
-            if self._signer is not None:
+            put = as_put(id_, body, options, keyed=not spread)
+            if spread:
+                keys.append(options.key or "")
+            elif self._signer is not None:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))
             batch.append((put, own))
             confirm = stricter(confirm, self.confirmation(options))
             if len(batch) == most:
-                yield Batch(batch, confirm)
-                batch, confirm = [], None
+                yield Batch(batch, confirm, keys=keys)
+                batch, keys, confirm = [], [], None
         if batch:
-            yield Batch(batch, confirm)
+            yield Batch(batch, confirm, keys=keys)
 
 
 def _refuse_replacing(unique: UniqueKey) -> None:
@@ -290,8 +298,10 @@ def terms_of(options: Options) -> str:
     return NORMAL_TERMS if options is NO_OPTIONS else as_put("", b"", options).terms
 
 
-def as_put(id: str, body: bytes, options: Options) -> Put:
-    """A packed job with what the queue itself must know of it."""
+def as_put(id: str, body: bytes, options: Options, *, keyed: bool = True) -> Put:
+    """A packed job with what the queue itself must know of it; keyed: also of its key."""
+    if options is NO_OPTIONS:  # nearly all jobs
+        return Put(id, body)
     return Put(
         id,
         body,
@@ -301,15 +311,17 @@ def as_put(id: str, body: bytes, options: Options) -> Put:
         options.max_deliveries or (options.retry.max_deliveries if options.retry else 0),
         options.max_crashes or 0,
         max(1, round(options.ttl * 1000)) if options.ttl else 0,
-        group=options.group or "",
-        key=options.key or "",
-        hold=options.hold,
-        sort="" if options.sort_key is None else sort_key_text(options.sort_key),
-        unique=options.unique.text if isinstance(options.unique, UniqueKey) else "",
-        waits=waits_of(options),
-        limits=options.limit_texts,
-        front=options.front,
-        share=options.share if isinstance(options.share, str) else "",
+        options.group or "",
+        (options.key or "") if keyed else "",
+        options.hold,
+        "" if options.sort_key is None else sort_key_text(options.sort_key),
+        options.unique.text if isinstance(options.unique, UniqueKey) else "",
+        waits_of(options),
+        False,
+        options.limit_texts if options.limit else (),
+        options.front,
+        (),
+        options.share if isinstance(options.share, str) else "",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,10 @@ class AsyncNodeConnections(TaskConnections):
             raise connection.meant(error) from error
         # that the node is one of many is how it should be
         return replace(read_facts(server_info().read([said]), connection.url), mode="standalone")
+
+    def server_of(self, key: str) -> Hashable:
+        """As `TaskConnections.server_of`: the queue's node, as far as that is known."""
+        return id(self), self._place(key)
 
     def _place(self, key: str) -> Address:
         return self._cluster.place(slot_of(key))

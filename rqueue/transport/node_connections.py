@@ -8,6 +8,7 @@ has followed its queue to another node is that node's from then on.
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +68,10 @@ class NodeConnections(ThreadConnections):
             raise connection.meant(error) from error
         # that the node is one of many is how it should be
         return replace(read_facts(server_info().read([said]), connection.url), mode="standalone")
+
+    def server_of(self, key: str) -> Hashable:
+        """As `ThreadConnections.server_of`: the queue's node, as far as that is known."""
+        return id(self), self._cluster.place(slot_of(key))
 
     def _nodes(self) -> dict[Address, RoutedConnection]:
         """This thread's connections."""

@@ -10,7 +10,7 @@ A call whose connection broke is sent again a few times, see `repeats`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -111,17 +111,34 @@ class TaskConnections:
         call, connection, closes, lost = flight
         if connection is not None:
             try:
-                return await connection.finish(call, queue=queue)
+                answer = await connection.finish(call, queue=queue)
             except ServerError as error:
                 self.states.fails(error)
                 Repeats().pause(error)  # raises what is not to be sent again
                 lost = error
+            else:
+                self._worked()
+                return answer
             finally:
                 self._return(connection, closes)
         turn = call.confirm is None
         return await self._tried(
             lambda connection: connection.run(call, queue=queue), call.key, lost, turn, closes
         )
+
+    def drop(self, flight: AsyncFlight[Any]) -> None:
+        """Nobody reads the reply of a call that was begun."""
+        if flight.connection is not None:
+            flight.connection.abort()
+
+    def server_of(self, _key: str) -> Hashable:
+        """What is one for all queues whose calls one server answers. key: a queue's meta key."""
+        return id(self)
+
+    def _worked(self) -> None:
+        self.states.works()
+        if stand_in.behind_call is not None:
+            stand_in.behind_call()
 
     async def _tried(
         self,
@@ -142,9 +159,7 @@ class TaskConnections:
                 repeats = repeats or Repeats(lost)
                 pause = repeats.pause(error)
             else:
-                self.states.works()
-                if stand_in.behind_call is not None:
-                    stand_in.behind_call()
+                self._worked()
                 return answer if repeats is None and lost is None else after_repeat(answer)
             if pause:
                 await asyncio.sleep(pause)

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Hashable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
@@ -80,10 +81,7 @@ class ThreadConnections:
                 connection.close()
                 raise
             else:
-                if not self.states.reached:
-                    self.states.works()
-                if stand_in.behind_call is not None:
-                    stand_in.behind_call()
+                self._worked()
                 return answer if repeats is None and lost is None else after_repeat(answer)
 
     def run_then(
@@ -131,8 +129,24 @@ class ThreadConnections:
                 raise
             else:
                 self._keep(connection)
+                self._worked()
                 return reply
         return self.run(call, queue=queue, lost=lost)
+
+    def drop(self, flight: Flight[Any]) -> None:
+        """Nobody reads the reply of a call that was begun."""
+        if flight.connection is not None:
+            flight.connection.close()
+
+    def server_of(self, _key: str) -> Hashable:
+        """What is one for all queues whose calls one server answers. key: a queue's meta key."""
+        return id(self)
+
+    def _worked(self) -> None:
+        if not self.states.reached:
+            self.states.works()
+        if stand_in.behind_call is not None:
+            stand_in.behind_call()
 
     def close(self) -> None:
         """Close the connections of all threads; the next call opens a new one."""

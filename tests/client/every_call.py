@@ -177,7 +177,7 @@ DOCTOR: dict[str, Callable[[Doctor], object]] = {
 }
 
 
-PARTS = {"enqueue_here", "holder", "shards_left", "store_here"}
+PARTS = {"begin_here", "drop", "enqueue_here", "finish_here", "holder", "shards_left"}
 """Of calls that are tried: the step in one queue, or one shard, and which shard that is."""
 
 QUIET = {

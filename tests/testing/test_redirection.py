@@ -103,6 +103,8 @@ def test_inline_runs_at_enqueue(
     rqueue.assert_enqueued(call, args=["later"], in_=30)
     call.enqueue("more")
     assert done == [[1, 2], "fail", "more", "again"]
+    default_queues.queue("q").enqueue_many([rq.Call(call, ["one"]), rq.Call(call, ["two"])])
+    assert done[4:] == ["one", "two"]
 
     async def in_a_loop() -> None:
         await call.aenqueue("async")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.client._async.shards import AsyncShards
+from rqueue.client._async.shards import AsyncShards, Begun
 from rqueue.errors import QueueFull, QueueSharded, ServerError
 from rqueue.model.confirmation import Unconfirmed
 from rqueue.model.expect import expect_number
@@ -40,28 +40,43 @@ class AsyncEnqueuing(AsyncQueueCalls):
     ) -> list[AsyncJobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
         is a job of its own). A step is atomic: all its jobs or, on an error, none; but NotConfirmed
-        says of the jobs of a step that they are stored. No later step is sent then. `max_wait`:
-        seconds that each step may wait for room in a bounded queue whose producers wait (None: the
-        setting); a step that is larger than such a queue goes in smaller ones (Q-67)."""
+        says of the jobs of a step that they are stored. No later step is sent then: of a queue that
+        is spread, those at other servers may be under way, and are done. `max_wait`: seconds that
+        each step may wait for room in a bounded queue whose producers wait (None: the setting); a
+        step that is larger than such a queue goes in smaller ones (Q-67)."""
         if max_wait is not None:
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[AsyncJobHandle[Any]] = []
         if self._shards is not None:
-            for batch in self._packer.batches(calls, await self._shards.most()):
-                handles += await self._shards.store(batch, max_wait)
-            return handles
+            return await self._spread_many(self._shards, calls, max_wait)
         sent: tuple[Batch, AsyncFlight[Accepted]] | None = None
         try:
             for batch in self._packer.batches(calls):  # packed while the one before is under way
                 if sent is not None:
                     earlier, sent = sent, None
                     handles += await self._stored(*earlier, max_wait)
-                if batch.confirm is not None:
-                    await self._check_confirmable(batch.confirm)
-                sent = batch, await self._transport.begin(batch.call(self.keys))
+                sent = batch, await self.begin_here(batch)
         finally:
             if sent is not None:
                 handles += await self._stored(*sent, max_wait)
+        return handles
+
+    async def _spread_many(
+        self, shards: AsyncShards[Any], calls: Iterable[Call], max_wait: float | None
+    ) -> list[AsyncJobHandle[Any]]:
+        """The same into the shards of this queue: at each server a step is under way while the next
+        jobs are packed."""
+        handles: list[AsyncJobHandle[Any]] = []
+        sent: Begun | None = None
+        try:
+            for batch in self._packer.batches(calls, await shards.most(), spread=True):
+                if sent is not None:
+                    earlier, sent = sent, None
+                    handles += await shards.finish(earlier)
+                sent = await shards.begin(batch, max_wait)
+        finally:
+            if sent is not None:
+                handles += await shards.finish(sent)
         return handles
 
     async def _stored(
@@ -71,22 +86,35 @@ class AsyncEnqueuing(AsyncQueueCalls):
         max_wait: float | None,
     ) -> list[AsyncJobHandle[Any]]:
         try:
+            return await self.finish_here(batch, flight, max_wait)
+        except QueueSharded:
+            return await self._spread().store(batch, max_wait)
+
+    async def begin_here(self, batch: Batch) -> AsyncFlight[Accepted]:
+        """Send jobs to this very queue and do not wait: `finish_here` has the answer."""
+        if batch.confirm is not None:
+            await self._check_confirmable(batch.confirm)
+        return await self._transport.begin(batch.call(self.keys))
+
+    async def finish_here(
+        self, batch: Batch, flight: AsyncFlight[Accepted], max_wait: float | None
+    ) -> list[AsyncJobHandle[Any]]:
+        """What came of jobs that were sent to this very queue. Raises ShardsChanged where it is a
+        shard, QueueSharded where it has some, and as `enqueue_many`."""
+        try:
             accepted = await self._transport.finish(flight, queue=self.name)
         except QueueFull as full:
             accepted = await self._in_pieces(batch, full, max_wait)
-        except QueueSharded:
-            return await self._spread().store(batch, max_wait)
         return await self._confirmed(batch, accepted)
 
-    async def store_here(self, batch: Batch, max_wait: float | None) -> list[AsyncJobHandle[Any]]:
-        """Store jobs in this very queue, a shard. Raises ShardsChanged, and as `enqueue_many`."""
-        if batch.confirm is not None:
-            await self._check_confirmable(batch.confirm)
-        try:
-            accepted = await self._run(batch.call(self.keys))
-        except QueueFull as full:
-            accepted = await self._in_pieces(batch, full, max_wait)
-        return await self._confirmed(batch, accepted)
+    def drop(self, flight: AsyncFlight[Accepted]) -> None:
+        """Nobody waits for what was sent."""
+        self._transport.drop(flight)
+
+    @property
+    def server(self) -> Hashable:
+        """What is one for all queues whose calls one server answers, over the same connections."""
+        return self._transport.server_of(self.keys.meta)
 
     def _spread(self) -> AsyncShards[Any]:
         """This queue has shards, as one of its calls has learned: its jobs go there from now on."""

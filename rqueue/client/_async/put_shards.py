@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from rqueue.client._async.earlier_shards import Asked
 from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.put_handle import AsyncPutHandle
 from rqueue.client._async.shards import key_of
@@ -19,6 +18,7 @@ from rqueue.errors import (
     ShardsChanged,
 )
 from rqueue.model.confirmation import Confirmation, stricter
+from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.put_buffer import Item
 
 __all__ = ["AsyncPutShards"]
@@ -35,7 +35,7 @@ class AsyncPutShards:
     def __init__(self, queue: AsyncEnqueuing) -> None:
         self._queue = queue
         self._items: Sequence[Item] = ()
-        self._batch = SpreadBatch((), None, None)
+        self._batch = SpreadBatch([], [], None, None)
 
     async def store(self, items: Sequence[Item]) -> Mapping[int, Exception]:
         """Store what is left of a batch; returns why jobs of it are refused, by their places.
@@ -48,12 +48,12 @@ class AsyncPutShards:
             try:
                 await shards.store_left(batch)
             except NotConfirmed as error:
-                batch.doubt()
+                batch.doubt(batch.failed)
                 if not error.reason:
                     raise
                 batch.refuse(error)
             except RedisUnavailable:
-                batch.doubt()
+                batch.doubt(batch.failed)
                 raise
             except ShardsChanged:
                 raise
@@ -71,7 +71,8 @@ class AsyncPutShards:
 
 
 def _batch_of(items: Sequence[Item]) -> SpreadBatch:
-    jobs: list[Asked] = []
+    jobs: list[tuple[Put, bool]] = []
+    keys: list[str] = []
     refused: dict[int, Exception] = {}
     confirm: Confirmation | None = None
     for place, item in enumerate(items):
@@ -81,8 +82,9 @@ def _batch_of(items: Sequence[Item]) -> SpreadBatch:
             key = key_of(put, own=False)
         except ConfigError as error:
             key, refused[place] = "", error
-        jobs.append(Asked(place, put, item.own, key))
+        jobs.append((put.keyless, item.own))
+        keys.append(key)
         confirm = stricter(confirm, item.confirm)
-    batch = SpreadBatch(jobs, confirm, ROOM_S)
+    batch = SpreadBatch(jobs, keys, confirm, ROOM_S)
     batch.refused = refused
     return batch

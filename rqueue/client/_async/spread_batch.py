@@ -8,50 +8,68 @@ from typing import Any
 from rqueue.client._async.earlier_shards import Asked
 from rqueue.client._async.job_handle import AsyncJobHandle
 from rqueue.model.confirmation import Confirmation
-from rqueue.protocol.commands.enqueue import Accepted, Answered
+from rqueue.protocol.commands.enqueue import Accepted, Answered, Put
 
 __all__ = ["SpreadBatch"]
 
 
 class SpreadBatch:
-    """Jobs of several shards: one step for each. confirm: what confirms them. max_wait: seconds
-    that a step may wait for room (None: the setting)."""
+    """Jobs of several shards: one step for each. A job is named by its place among them.
+
+    jobs: neither signed nor with their keys, which is made of them when their shard is known; and
+    of each whether its id was made here. keys: what says where each goes; "": nothing. confirm:
+    what confirms them. max_wait: seconds that a step may wait for room (None: the setting).
+    """
 
     def __init__(
-        self, jobs: Sequence[Asked], confirm: Confirmation | None, max_wait: float | None
+        self,
+        jobs: list[tuple[Put, bool]],
+        keys: list[str],
+        confirm: Confirmation | None,
+        max_wait: float | None,
     ) -> None:
-        self.jobs = list(jobs)
+        self.jobs = jobs
+        self.keys = keys
         self.confirm = confirm
         self.max_wait = max_wait
         self.handles: dict[int, AsyncJobHandle[Any]] = {}
-        """Of those that are stored, or known, by their places."""
+        """Of those that are stored, or known."""
         self.refused: dict[int, Exception] = {}
-        """Why jobs are not to be sent again, by their places."""
-        self.sent: list[Asked] = []
-        """Those of the step under way."""
+        """Why jobs are not to be sent again."""
+        self.failed: Sequence[int] = ()
+        """Those of the step that has failed; where it is not known whether steps were done, of all
+        these."""
 
     @property
-    def left(self) -> list[Asked]:
+    def left(self) -> Sequence[int]:
         """Those that are to be sent still."""
-        return [
-            job
-            for job in self.jobs
-            if job.place not in self.handles and job.place not in self.refused
-        ]
+        places = range(len(self.jobs))
+        if not self.handles and not self.refused:
+            return places
+        return [p for p in places if p not in self.handles and p not in self.refused]
+
+    def asked(self, places: Sequence[int]) -> list[Asked]:
+        """These jobs, as earlier shards are asked for them."""
+        return [Asked(place, *self.jobs[place], self.keys[place]) for place in places]
+
+    def store(self, places: Sequence[int], stored: Sequence[AsyncJobHandle[Any]]) -> None:
+        """A step is done; these are the handles of its jobs."""
+        self.handles.update(zip(places, stored, strict=True))
 
     def refuse(self, error: Exception) -> None:
-        """The step under way cannot be done, now or later."""
-        self.refused |= {job.place: error for job in self.sent if job.place not in self.handles}
+        """The step that has failed cannot be done, now or later."""
+        self.refused |= {place: error for place in self.failed if place not in self.handles}
 
-    def doubt(self) -> None:
-        """Whether the step under way was done is not known: what a shard knows by then is no job of
-        another process that has made the same id."""
-        doubtful = {job.place for job in self.sent}
-        self.jobs = [job._replace(own=False) if job.place in doubtful else job for job in self.jobs]
+    def doubt(self, places: Sequence[int]) -> None:
+        """Whether the step of these jobs was done is not known: what a shard knows by then is no
+        job of another process that has made the same id."""
+        for place in places:
+            self.jobs[place] = self.jobs[place][0], False
 
     def accepted(self) -> Accepted:
         """What came of all, as one queue would answer; without the time of a server."""
-        known = [job.place for job in self.jobs if not self.handles[job.place].created]
+        places = range(len(self.jobs))
+        known = [place for place in places if not self.handles[place].created]
         answered = [
             Answered(place, its.id, its.conflict)
             for place in known
@@ -59,7 +77,7 @@ class SpreadBatch:
         ]
         return Accepted(
             0,
-            len(self.jobs) - len(known),
+            len(places) - len(known),
             tuple(place for place in known if not self.handles[place].conflict),
             "",
             answered=tuple(answered),

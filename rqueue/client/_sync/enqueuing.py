@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from rqueue.client._sync.job_handle import JobHandle
 from rqueue.client._sync.queue_calls import QueueCalls
-from rqueue.client._sync.shards import Shards
+from rqueue.client._sync.shards import Begun, Shards
 from rqueue.errors import QueueFull, QueueSharded, ServerError
 from rqueue.model.confirmation import Unconfirmed
 from rqueue.model.expect import expect_number
@@ -41,28 +41,43 @@ class Enqueuing(QueueCalls):
     ) -> list[JobHandle[Any]]:
         """Enqueue many calls, in order, hundreds in one step (C-20 without its shared fate: each
         is a job of its own). A step is atomic: all its jobs or, on an error, none; but NotConfirmed
-        says of the jobs of a step that they are stored. No later step is sent then. `max_wait`:
-        seconds that each step may wait for room in a bounded queue whose producers wait (None: the
-        setting); a step that is larger than such a queue goes in smaller ones (Q-67)."""
+        says of the jobs of a step that they are stored. No later step is sent then: of a queue that
+        is spread, those at other servers may be under way, and are done. `max_wait`: seconds that
+        each step may wait for room in a bounded queue whose producers wait (None: the setting); a
+        step that is larger than such a queue goes in smaller ones (Q-67)."""
         if max_wait is not None:
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[JobHandle[Any]] = []
         if self._shards is not None:
-            for batch in self._packer.batches(calls, self._shards.most()):
-                handles += self._shards.store(batch, max_wait)
-            return handles
+            return self._spread_many(self._shards, calls, max_wait)
         sent: tuple[Batch, Flight[Accepted]] | None = None
         try:
             for batch in self._packer.batches(calls):  # packed while the one before is under way
                 if sent is not None:
                     earlier, sent = sent, None
                     handles += self._stored(*earlier, max_wait)
-                if batch.confirm is not None:
-                    self._check_confirmable(batch.confirm)
-                sent = batch, self._transport.begin(batch.call(self.keys))
+                sent = batch, self.begin_here(batch)
         finally:
             if sent is not None:
                 handles += self._stored(*sent, max_wait)
+        return handles
+
+    def _spread_many(
+        self, shards: Shards[Any], calls: Iterable[Call], max_wait: float | None
+    ) -> list[JobHandle[Any]]:
+        """The same into the shards of this queue: at each server a step is under way while the next
+        jobs are packed."""
+        handles: list[JobHandle[Any]] = []
+        sent: Begun | None = None
+        try:
+            for batch in self._packer.batches(calls, shards.most(), spread=True):
+                if sent is not None:
+                    earlier, sent = sent, None
+                    handles += shards.finish(earlier)
+                sent = shards.begin(batch, max_wait)
+        finally:
+            if sent is not None:
+                handles += shards.finish(sent)
         return handles
 
     def _stored(
@@ -72,22 +87,35 @@ class Enqueuing(QueueCalls):
         max_wait: float | None,
     ) -> list[JobHandle[Any]]:
         try:
+            return self.finish_here(batch, flight, max_wait)
+        except QueueSharded:
+            return self._spread().store(batch, max_wait)
+
+    def begin_here(self, batch: Batch) -> Flight[Accepted]:
+        """Send jobs to this very queue and do not wait: `finish_here` has the answer."""
+        if batch.confirm is not None:
+            self._check_confirmable(batch.confirm)
+        return self._transport.begin(batch.call(self.keys))
+
+    def finish_here(
+        self, batch: Batch, flight: Flight[Accepted], max_wait: float | None
+    ) -> list[JobHandle[Any]]:
+        """What came of jobs that were sent to this very queue. Raises ShardsChanged where it is a
+        shard, QueueSharded where it has some, and as `enqueue_many`."""
+        try:
             accepted = self._transport.finish(flight, queue=self.name)
         except QueueFull as full:
             accepted = self._in_pieces(batch, full, max_wait)
-        except QueueSharded:
-            return self._spread().store(batch, max_wait)
         return self._confirmed(batch, accepted)
 
-    def store_here(self, batch: Batch, max_wait: float | None) -> list[JobHandle[Any]]:
-        """Store jobs in this very queue, a shard. Raises ShardsChanged, and as `enqueue_many`."""
-        if batch.confirm is not None:
-            self._check_confirmable(batch.confirm)
-        try:
-            accepted = self._run(batch.call(self.keys))
-        except QueueFull as full:
-            accepted = self._in_pieces(batch, full, max_wait)
-        return self._confirmed(batch, accepted)
+    def drop(self, flight: Flight[Accepted]) -> None:
+        """Nobody waits for what was sent."""
+        self._transport.drop(flight)
+
+    @property
+    def server(self) -> Hashable:
+        """What is one for all queues whose calls one server answers, over the same connections."""
+        return self._transport.server_of(self.keys.meta)
 
     def _spread(self) -> Shards[Any]:
         """This queue has shards, as one of its calls has learned: its jobs go there from now on."""

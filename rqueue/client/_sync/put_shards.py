@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from rqueue.client._sync.earlier_shards import Asked
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.put_handle import PutHandle
 from rqueue.client._sync.shards import key_of
@@ -20,6 +19,7 @@ from rqueue.errors import (
     ShardsChanged,
 )
 from rqueue.model.confirmation import Confirmation, stricter
+from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.put_buffer import Item
 
 __all__ = ["PutShards"]
@@ -36,7 +36,7 @@ class PutShards:
     def __init__(self, queue: Enqueuing) -> None:
         self._queue = queue
         self._items: Sequence[Item] = ()
-        self._batch = SpreadBatch((), None, None)
+        self._batch = SpreadBatch([], [], None, None)
 
     def store(self, items: Sequence[Item]) -> Mapping[int, Exception]:
         """Store what is left of a batch; returns why jobs of it are refused, by their places.
@@ -49,12 +49,12 @@ class PutShards:
             try:
                 shards.store_left(batch)
             except NotConfirmed as error:
-                batch.doubt()
+                batch.doubt(batch.failed)
                 if not error.reason:
                     raise
                 batch.refuse(error)
             except RedisUnavailable:
-                batch.doubt()
+                batch.doubt(batch.failed)
                 raise
             except ShardsChanged:
                 raise
@@ -72,7 +72,8 @@ class PutShards:
 
 
 def _batch_of(items: Sequence[Item]) -> SpreadBatch:
-    jobs: list[Asked] = []
+    jobs: list[tuple[Put, bool]] = []
+    keys: list[str] = []
     refused: dict[int, Exception] = {}
     confirm: Confirmation | None = None
     for place, item in enumerate(items):
@@ -82,8 +83,9 @@ def _batch_of(items: Sequence[Item]) -> SpreadBatch:
             key = key_of(put, own=False)
         except ConfigError as error:
             key, refused[place] = "", error
-        jobs.append(Asked(place, put, item.own, key))
+        jobs.append((put.keyless, item.own))
+        keys.append(key)
         confirm = stricter(confirm, item.confirm)
-    batch = SpreadBatch(jobs, confirm, ROOM_S)
+    batch = SpreadBatch(jobs, keys, confirm, ROOM_S)
     batch.refused = refused
     return batch

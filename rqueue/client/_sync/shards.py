@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from math import ceil
 from time import monotonic
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from rqueue.client._sync.earlier_shards import Asked, known_before
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.client._sync.shard_course import advance
+from rqueue.client._sync.shard_steps import ShardSteps, Step
 from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import (
     ConfigError,
     QueueSharded,
     RedisUnavailable,
+    RQueueError,
     ServerError,
     ShardsChanged,
     UnknownQueue,
@@ -32,10 +36,14 @@ from rqueue.protocol.job_packer import Batch, JobPacker, Packed, as_put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 
-__all__ = ["Shards"]
+__all__ = ["Begun", "Shards"]
 
 TRIES = 20
 """How often a job is sent again because the table has changed just then."""
+
+STEP_MOST = BATCH * 5 // 4
+"""Jobs that a shard gets in one step at the most: chance gives it some more than its part of those
+that are sorted together."""
 
 WIDEST = 16
 """For so many shards steps are filled, as far as the keys permit."""
@@ -61,9 +69,6 @@ class Spread(Protocol):
     def enqueue_here(self, packed: Packed, version: int = 0) -> Any:
         """Enqueue one job into this very queue."""
 
-    def store_here(self, batch: Batch, max_wait: float | None) -> Sequence[Any]:
-        """Store jobs in this very queue."""
-
     def _run(self, call: ScriptCall[T]) -> T: ...
 
     def close(self) -> None:
@@ -71,6 +76,13 @@ class Spread(Protocol):
 
 
 Q = TypeVar("Q", bound=Spread)
+
+
+class Begun(NamedTuple):
+    """Jobs that are on their way into the shards; steps: None where none was sent."""
+
+    batch: SpreadBatch
+    steps: ShardSteps | None
 
 
 class Shards(Generic[Q]):
@@ -135,16 +147,27 @@ class Shards(Generic[Q]):
 
     def _shard_for(self, key: str) -> Shard:
         table = self.table()
-        return table.shard_of(key) if key else self._shorter(table.open)
+        return table.shard_of(key) if key else (self._shorter(table.open, 1))[0]
 
-    def _shorter(self, shards: list[Shard]) -> Shard:
-        """The shorter of two that chance takes: with it the longest of all is hardly longer than
-        the others."""
-        some = random.sample(shards, min(2, len(shards)))
-        lengths = [self._length(shard) for shard in some]
-        found = some[lengths.index(min(lengths))]
-        length, seen = self._lengths[found.number]
-        self._lengths[found.number] = length + 1, seen
+    def _shorter(self, shards: list[Shard], count: int) -> list[Shard]:
+        """For each of so many jobs the shorter of two that chance takes: with it the longest of all
+        is hardly longer than the others."""
+        most = len(shards)
+        if most == 1:
+            return shards * count
+        chance = random.random
+        # the second one is another than the first: as many steps behind it, in a ring
+        firsts = [int(chance() * most) for _ in range(count)]
+        pairs = [(one, (one + 1 + int(chance() * (most - 1))) % most) for one in firsts]
+        lengths = {at: self._length(shards[at]) for at in {*firsts, *(b for _, b in pairs)}}
+        found = []
+        for one, other in pairs:
+            shorter = one if lengths[one] <= lengths[other] else other
+            lengths[shorter] += 1
+            found.append(shards[shorter])
+        for at, length in lengths.items():
+            number = shards[at].number
+            self._lengths[number] = length, self._lengths[number][1]
         return found
 
     def _length(self, shard: Shard) -> float:
@@ -249,69 +272,90 @@ class Shards(Generic[Q]):
 
     def store(self, batch: Batch, max_wait: float | None) -> list[Any]:
         """Enqueue many jobs, one step for each shard; each key's in their order."""
-        spread = SpreadBatch(
-            [
-                Asked(place, unsigned(put), own, key_of(put, own))
-                for place, (put, own) in enumerate(batch.jobs)
-            ],
-            batch.confirm,
-            max_wait,
-        )
-        self.store_left(spread)
-        return [spread.handles[place] for place in sorted(spread.handles)]
+        return self.finish(self.begin(batch, max_wait))
 
-    def store_left(self, batch: SpreadBatch) -> None:
-        """Enqueue what is left of a batch. Where a step is refused `batch.sent` are its jobs, and
-        `batch.handles` has those of the steps before it."""
+    def begin(self, batch: Batch, max_wait: float | None) -> Begun:
+        """Send the first steps of a batch and do not wait: `finish` has what came of it. What fails
+        here fails there once more, where it is seen to."""
+        if batch.keys:
+            # a key comes first
+            given = zip(batch.keys, batch.jobs, strict=True)
+            keys = [key or key_of(put, own) for key, (put, own) in given]
+            spread = SpreadBatch(batch.jobs, keys, batch.confirm, max_wait)
+        else:
+            keys = [key_of(put, own) for put, own in batch.jobs]
+            jobs = [(unsigned(put.keyless), own) for put, own in batch.jobs]
+            spread = SpreadBatch(jobs, keys, batch.confirm, max_wait)
+        steps = None
+        with suppress(RQueueError):
+            steps = self._steps(spread)
+        return Begun(spread, steps)
+
+    def finish(self, begun: Begun) -> list[Any]:
+        """The handles of a batch that was begun."""
+        batch, steps = begun
+        self.store_left(batch, steps)
+        return [batch.handles[place] for place in range(len(batch.jobs))]
+
+    def store_left(self, batch: SpreadBatch, steps: ShardSteps | None = None) -> None:
+        """Enqueue what is left of a batch. steps: that are under way. Where a step is refused
+        `batch.failed` are its jobs, and `batch.handles` has those of the steps that were done."""
         for tries in range(TRIES):
             table = self.table()
             try:
-                self._store(batch)
+                begun, steps = steps, None
+                (begun or self._steps(batch)).finish()
             except ShardsChanged as error:
                 if tries == TRIES - 1:
                     raise
                 self.changed(error)
             except RedisUnavailable as error:
-                if error.outcome_unknown and not all(job.key for job in batch.sent):
+                if error.outcome_unknown and not all(batch.keys[place] for place in batch.failed):
                     raise  # they may be anywhere
                 if tries == TRIES - 1 or not self._replaced(table, error):
                     raise
                 if error.outcome_unknown:
-                    batch.doubt()
+                    batch.doubt(batch.failed)
             else:
                 return
 
-    def _store(self, batch: SpreadBatch) -> None:
-        """Enqueue what is left by the table as it is known. Raises ShardsChanged where a shard
-        refuses the table; the other shards have theirs then."""
+    def _steps(self, batch: SpreadBatch) -> ShardSteps:
+        """The steps of what is left by the table as it is known: the first ones are sent."""
         table = self.table()
-        batch.sent = jobs = batch.left
         if table.past:
-            batch.handles |= known_before(table, jobs, self._calls_at)
-        shards: dict[Shard, list[Asked]] = {}
-        for job in batch.left:
-            shards.setdefault(self._shard_for(job.key), []).append(job)
-        changed: ShardsChanged | None = None
-        for shard, its in shards.items():
-            queue = self.at(shard)
-            for start in range(0, len(its), BATCH):
-                batch.sent = some = its[start : start + BATCH]
-                puts = queue._packer.signed_puts([job.put._replace(key="") for job in some])
-                signed = [(put, job.own) for put, job in zip(puts, some, strict=True)]
-                step = Batch(signed, batch.confirm, table.version)
-                try:
-                    stored = queue.store_here(step, batch.max_wait)
-                except ShardsChanged as error:
-                    changed = error
-                    break  # what follows goes behind these
-                batch.handles |= {job.place: one for job, one in zip(some, stored, strict=True)}
-        if changed is not None:
-            raise changed
+            asked = batch.asked(batch.left)
+            batch.handles |= known_before(table, asked, self._calls_at)
+        left, keys, shard_of = batch.left, batch.keys, table.shard_of
+        keyless = sum(not keys[place] for place in left)
+        shorter = iter(self._shorter(table.open, keyless) if keyless else ())
+        shards: dict[Shard, list[int]] = {}
+        for place in left:
+            shard = shard_of(key) if (key := keys[place]) else next(shorter)
+            shards.setdefault(shard, []).append(place)
+        steps = ShardSteps(
+            [
+                self._step(self.at(shard), some, batch, table.version)
+                for shard, its in shards.items()
+                for some in _even(its)
+            ],
+            batch,
+        )
+        steps.begin()
+        return steps
+
+    @staticmethod
+    def _step(queue: Q, places: list[int], batch: SpreadBatch, version: int) -> Step:
+        jobs = [batch.jobs[place] for place in places]
+        if queue._packer.signs:
+            puts = queue._packer.signed_puts([put for put, _ in jobs])
+            jobs = [(put, own) for put, (_, own) in zip(puts, jobs, strict=True)]
+        return Step(queue, places, Batch(jobs, batch.confirm, version))
 
     def store_puts(self, puts: Sequence[Put]) -> Accepted:
         """Enqueue jobs that are packed already, as `Queue.enqueue_puts`."""
-        jobs = [Asked(n, unsigned(put), False, key_of(put, False)) for n, put in enumerate(puts)]
-        batch = SpreadBatch(jobs, self._queue._packer.confirmation(), None)
+        jobs = [(unsigned(put.keyless), False) for put in puts]
+        keys = [key_of(put, False) for put in puts]
+        batch = SpreadBatch(jobs, keys, self._queue._packer.confirmation(), None)
         self.store_left(batch)
         return batch.accepted()
 
@@ -321,10 +365,20 @@ def _first_of(table: ShardTable, first: Shard) -> list[Shard]:
     return [first, *(shard for shard in others if shard != first)]
 
 
+def _even(places: list[int]) -> list[list[int]]:
+    """The jobs of one shard, in as few steps as may be, of one size."""
+    if len(places) <= STEP_MOST:
+        return [places]
+    size = ceil(len(places) / ceil(len(places) / STEP_MOST))
+    return [places[start : start + size] for start in range(0, len(places), size)]
+
+
 def key_of(put: Put, own: bool) -> str:
     """What says where a job goes; "": nothing. Raises ConfigError where two things would."""
     if put.key:
         return put.key
+    if not put.unique:
+        return put.group or ("" if own else put.id)
     unique = put.unique.partition(":")[2]
     if put.group and unique:
         raise ConfigError(
@@ -332,7 +386,7 @@ def key_of(put: Put, own: bool) -> str:
             "a job with a group and a unique key goes into the shard of neither: say with a key"
             " which jobs go together",
         )
-    return put.group or unique or ("" if own else put.id)
+    return unique or ("" if own else put.id)
 
 
 def unsigned(put: Put) -> Put:

@@ -72,12 +72,24 @@ class Put(NamedTuple):
     @property
     def terms(self) -> str:
         """The part of a run that jobs side by side share; see `rqueue.model.terms`."""
-        return Terms(*self[2:]).text
+        its = self[2:]
+        return NORMAL_TERMS if its == _NORMAL else Terms(*its).text
+
+    @property
+    def keyless(self) -> Put:
+        """The same job without its key: what a shard is sent, since the key has said which."""
+        # past its own constructor: a third of the time
+        return _new(Put, (*self[:_KEY], "", *self[_KEY + 1 :])) if self.key else self
 
     @classmethod
     def of_terms(cls, id: str, envelope: bytes, terms: str) -> Put:
         """The job whose `terms` these are."""
         return cls(id, envelope, *Terms.parse(terms))
+
+
+_new = tuple.__new__
+_NORMAL = Terms()
+_KEY = Put._fields.index("key")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,162 @@
+"""The steps of one call of `enqueue_many` into shards: those of several servers go on at once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._async.sharded_queue import AsyncShardedQueue
+from rqueue.client._async.shards import STEP_MOST, _even
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import ConnectionLost, QueueFull, RedisUnavailable
+from rqueue.model.shard_table import ShardTable
+from rqueue.protocol.job_packer import Call
+from rqueue.tasks.options import Options
+from tests.support.patience import PATIENCE
+from tests.support.proxy import Proxy
+
+
+@pytest.fixture
+def ways(private_server: EmbeddedRedis) -> Iterator[tuple[Proxy, Proxy]]:
+    """Two ways to another server: two servers to a client."""
+    target = private_server.url.removeprefix("unix://")
+    with Proxy(target) as one, Proxy(target) as other:
+        yield one, other
+
+
+def of_shard(table: ShardTable, number: int, count: int) -> list[Call]:
+    """Jobs whose keys are in this shard, each of another key."""
+    keys = (f"k{n}" for n in range(10_000))
+    found = [key for key in keys if table.shard_of(key).number == number][:count]
+    return [Call("t", [number], None, Options(key=key)) for key in found]
+
+
+async def test_a_server_that_is_away_keeps_no_other_from_its_jobs(
+    server: EmbeddedRedis, queue_name: str, ways: tuple[Proxy, Proxy]
+) -> None:
+    far, _ = ways
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await queue.table()
+        await queue.open(place=far.url, order=False)
+        table = await queue.table()
+        calls = [*of_shard(table, 1, 3), *of_shard(table, 0, 3)]
+        near, away = await queue.queues()
+        await queue.enqueue_many(calls)
+        far.refuse()
+        with pytest.raises(ConnectionLost):
+            await queue.enqueue_many(calls)
+        far.accept()
+        assert ((await near.counts()).ready, (await away.counts()).ready) == (6, 3)
+
+
+async def test_a_shard_that_is_full_keeps_no_other_from_its_jobs(
+    server: EmbeddedRedis, queue_name: str, ways: tuple[Proxy, Proxy]
+) -> None:
+    far, _ = ways
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await queue.table()
+        await queue.open(place=far.url, order=False)
+        near, away = await queue.queues()
+        await away.configure(max_jobs=2, overflow="reject")
+        table = await queue.table()
+        calls = [*of_shard(table, 1, 3), *of_shard(table, 0, 3)]
+        with pytest.raises(QueueFull):
+            await queue.enqueue_many(calls)
+        assert ((await near.counts()).ready, (await away.counts()).ready) == (3, 0)
+
+
+async def test_the_answers_of_two_servers_are_lost_at_once(
+    server: EmbeddedRedis,
+    private_server: EmbeddedRedis,
+    queue_name: str,
+    ways: tuple[Proxy, Proxy],
+) -> None:
+    """Both have what they were sent, nobody knows it, and both are away for a while: what is sent
+    again is known to be the same."""
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await queue.table()
+        for way in ways:
+            await queue.open(place=way.url, order=False)
+        table, shards = await queue.table(), queue._shards
+        calls = [call for number in (1, 2) for call in of_shard(table, number, 3)]
+        await queue.enqueue_many(calls)
+        (batch,) = queue._queue._packer.batches(calls, spread=True)
+        for way in ways:
+            way.hold()
+        begun = await shards.begin(batch, None)
+        async with (
+            AsyncQueue(f"{queue_name}~1", private_server.url) as one,
+            AsyncQueue(f"{queue_name}~2", private_server.url) as other,
+        ):
+            while (await one.counts()).ready + (await other.counts()).ready < 12:
+                pass
+            for way in ways:
+                way.refuse()
+            with pytest.raises(RedisUnavailable) as raised:
+                await shards.finish(begun)
+            assert raised.value.outcome_unknown
+            spread = begun.batch
+            assert sorted(spread.failed) == sorted(spread.left) == [*range(6)]
+            spread.doubt(spread.failed)
+            for way in ways:
+                way.release()
+                way.accept()
+            await shards.store_left(spread)
+            assert [spread.handles[n].id for n in range(6)] == [put.id for put, _ in batch.jobs]
+            assert ((await one.counts()).ready, (await other.counts()).ready) == (6, 6)
+
+
+async def test_a_putter_waits_for_two_servers_at_once(
+    server: EmbeddedRedis, queue_name: str, ways: tuple[Proxy, Proxy]
+) -> None:
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await queue.table()
+        for way in ways:
+            await queue.open(place=way.url, order=False)
+        async with await queue.putter(batch=90) as putter:
+            await putter.put("t", -1)
+            assert await putter.flush(PATIENCE)
+            for way in ways:
+                way.hold()
+            jobs = [
+                await putter.put_call(
+                    Call("t", [number], None, Options(key=f"k{number}") if number % 2 else None)
+                )
+                for number in range(90)
+            ]
+            assert not await putter.flush(0.3) and putter.pending
+            for way in ways:
+                way.refuse()
+            assert not await putter.flush(0.3) and putter.pending
+            for way in ways:
+                way.release()
+                way.accept()
+            assert await putter.flush(PATIENCE)
+            assert (putter.failed, putter.pending) == (0, 0)
+        assert all(job.created for job in jobs)
+        assert (await queue.counts()).ready == 91
+        assert len({job.id for job in jobs}) == 90 and len({job.queue for job in jobs}) == 3
+
+
+async def test_a_batch_that_is_larger_than_a_round(server: EmbeddedRedis, queue_name: str) -> None:
+    """Handles stand in the order of the calls, whatever shard their jobs are in."""
+    async with AsyncShardedQueue(queue_name, server.url, shards=3) as queue:
+        table = await queue.table()
+        options = [Options(id=f"j{n}", key=f"k{n % 7}" if n % 3 else None) for n in range(2000)]
+        handles = await queue.enqueue_many([Call("t", [], None, its) for its in options])
+        assert [handle.id for handle in handles] == [its.id for its in options]
+        for handle, its in zip(handles, options, strict=True):
+            assert handle.queue == table.name(table.shard_of(its.key or handle.id))
+        assert (await queue.counts()).ready == 2000
+        again = await queue.enqueue_many([Call("t", [], None, its) for its in options])
+        assert [handle.id for handle in again] == [its.id for its in options]
+        assert not any(handle.created for handle in again)
+
+
+def test_steps_of_a_shard_are_of_one_size() -> None:
+    for count in (1, STEP_MOST, STEP_MOST + 1, 1000, 2001):
+        steps = _even(list(range(count)))
+        sizes = [len(step) for step in steps]
+        assert [place for step in steps for place in step] == list(range(count))
+        assert max(sizes) <= STEP_MOST and len(sizes) == -(-count // STEP_MOST)
+        assert max(sizes) - min(sizes) < len(sizes)

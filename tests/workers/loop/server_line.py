@@ -18,23 +18,23 @@ class ServerLine:
     def __init__(self, client: redis.Redis) -> None:
         self._inner = client.connection_pool.make_connection()
         self._inner.connect()
-        self._wire = RespSocket(self._inner._sock, ANSWER_S, self._inner._parser.parse_error)
+        self._socket = RespSocket(self._inner._sock, ANSWER_S, self._inner._parser.parse_error)
 
     def tell(self, clocks: Sequence[str], ms: int) -> None:
         """Set the clock in the hash at each of these keys."""
-        self._wire.send(*(("HSET", key, "clock", ms) for key in clocks))
+        self._socket.send(*(("HSET", key, "clock", ms) for key in clocks))
         for _ in clocks:
-            self._wire.read()
+            self._socket.read()
 
     def catch_up(self) -> None:
         """Wait until the server has read what was sent so far, and what it wrote to others on that
         account has arrived: the next look sees the same in each run."""
-        self._wire.ask(("PING",))
+        self._socket.ask(("PING",))
         self.end_turn()
 
     def end_turn(self) -> None:
         """The second half of it, behind an answer: others of its turn may be written after it."""
-        self._wire.ask(("PING",))
+        self._socket.ask(("PING",))
 
     def close(self) -> None:
         self._inner.disconnect()

@@ -14,11 +14,26 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from benchmarks.apps import board
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Begin a program in the project's folder, with nothing else in its environment."""
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+    )
 
 
 class Program:
@@ -28,14 +43,8 @@ class Program:
         self.command = list(command)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the program
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "RQUEUE"))}
-        self.process = subprocess.Popen(
-            self.command,
-            cwd=ROOT,
-            env={**inherited, "PYTHONPATH": str(ROOT), **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            process_group=0,
+        self.process = start(
+            self.command, {**inherited, "PYTHONPATH": str(ROOT), **environment}, self._log
         )
 
     @property

@@ -46,9 +46,17 @@ def test_a_row_of_some_peers_does_not_take_the_place_of_that_of_all() -> None:
     assert row_of("peers-idle", [PEERS["huey"]]) == "peers-idle (huey)"
 
 
-@pytest.mark.parametrize("name", [*ORDER, "history-memory"])
+START = "start"
+
+
+@pytest.mark.parametrize("name", [name for name in (*ORDER, "history-memory") if name != START])
 def test_a_row_runs(bench: Bench, name: str) -> None:
     check(bench, name)
+
+
+@pytest.mark.usefixtures("programs_begin_with_nothing")
+def test_the_row_that_measures_a_start_runs(bench: Bench) -> None:
+    check(bench, START)
 
 
 @pytest.mark.long

@@ -60,6 +60,11 @@ class ForkedProgram:
         # until it is reaped the number is its own
         self._ended = os.pidfd_open(self.pid)
 
+    @property
+    def returncode(self) -> int | None:
+        """As it was last seen: its exit code, None while it ran."""
+        return self._code
+
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
         return self._wait(0)

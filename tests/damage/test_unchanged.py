@@ -23,6 +23,7 @@ from tests.damage.situation import SITUATIONS, make
 from tests.damage.test_damage import missing
 from tests.damage.world import KEYS, World
 from tests.property.sources import shipped
+from tests.support.profiles import examples
 from tests.support.redis_server import Servers
 from tests.support.run_script import run
 from tests.support.snapshot import take_snapshot
@@ -86,6 +87,15 @@ EXPECTED = re.compile("^(WRONGTYPE|DAMAGED|GONE|NOCONSUMER)|Error running script
 
 WRONG_KINDS = {"redis62": slice(1), "newest": slice(-1, None)}
 """Which of the wrong types a key gets on a server: one on each, or all with RQUEUE_FUZZ."""
+
+EVERYWHERE = THOROUGH or examples(0, 1) > 0
+PLACES = [
+    (server, name)
+    for at, server in enumerate(WRONG_KINDS)
+    for number, name in enumerate(SITUATIONS)
+    if EVERYWHERE or number % len(WRONG_KINDS) == at
+]
+"""Each situation on one of the servers by turns; on both under `make test-all`."""
 
 
 def wrong_kinds(key: str, server: str) -> list[str]:
@@ -156,7 +166,7 @@ def faults(server: Damaged, name: str, lua: Scripts = SCRIPTS) -> Iterator[str]:
                 yield from (f"{key} is a {kind}, done: {one}" for one in lost)
 
 
-@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.parametrize(("damaged", "name"), PLACES, indirect=["damaged"], scope="module")
 def test_nothing_is_changed(damaged: Damaged, name: str) -> None:
     assert list(faults(damaged, name)) == []
 
@@ -332,7 +342,12 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("what", PLANTED)
+@pytest.mark.parametrize(
+    ("damaged", "what"),
+    [(server, what) for server, name in PLACES for what in PLANTED if PLANTED[what][0] == name],
+    indirect=["damaged"],
+    scope="module",
+)
 def test_what_is_planted_is_found(damaged: Damaged, what: str) -> None:
     name, file, right, fault = PLANTED[what]
     assert next(faults(damaged, name, shipped().changed((file, right, fault))), None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -83,6 +84,9 @@ with what each command says itself."""
 class Commands(click.Group):
     """Loads a command when it is called, and turns what goes wrong into one line and a code."""
 
+    own: Mapping[str, click.Command] = MappingProxyType({})
+    """Commands that are others here than elsewhere, by name: inside a framework's command line."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order of `--help`."""
         return list(COMMANDS)
@@ -90,8 +94,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is none of this name."""
         entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
+        if entry is None or cmd_name in self.own:
+            return self.own.get(cmd_name)
         module = importlib.import_module(f"rqueue.cli.{entry.module}")
         command: click.Command = getattr(module, cmd_name)
         return command

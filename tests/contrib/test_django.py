@@ -1,5 +1,6 @@
 """The app of Django: its setting, its checks, its command, connections around jobs."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -156,6 +157,85 @@ def test_a_pool_gets_the_project_and_its_queues(
     from rqueue.contrib.django.management.commands.rqueue import with_queues
 
     assert with_app(with_queues(args, queues), "APP") == pool
+
+
+def worker_answers(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[object, str]:
+    """The exit code of `manage.py rqueue worker`, and what it says."""
+    from django.core.management import ManagementUtility
+
+    with pytest.raises(SystemExit) as ended:
+        ManagementUtility(["/srv/manage.py", "rqueue", "worker", *args]).execute()
+    said = capsys.readouterr()
+    return ended.value.code, said.out + said.err
+
+
+def test_the_help_of_worker_is_that_of_the_project(
+    django: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with django.override(queues=["mail"]):
+        code, said = worker_answers(capsys, "--threads", "2", "--help")
+    assert code == 0
+    assert said.startswith("Usage: manage.py rqueue worker [OPTIONS] [QUEUE]...\n")
+    assert "  manage.py rqueue worker mail reports --processes 4 --threads 8\n" in said
+    assert "RQUEUE['queues']" in said
+    assert "APP" not in said and "app.tasks" not in said
+    code, said = worker_answers(capsys, "--threds", "2")
+    assert code == 2
+    assert "Usage: manage.py rqueue worker [OPTIONS]" in said and "--threads" in said
+
+
+@pytest.fixture
+def became(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where this process would become a pool it ends with the pool's arguments."""
+
+    def become(_program: str, args: list[str]) -> None:
+        sys.exit(" ".join(args[args.index("worker") :]))
+
+    monkeypatch.setattr(os, "execv", become)
+    for name in ("PYTHONPATH", "RQUEUE_URL", "RQUEUE_NAMESPACE"):
+        monkeypatch.setenv(name, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "queues"),
+    [
+        (["tests.contrib.django_app", "mail"], []),
+        (["tests.contrib.outbox_app,shop.tasks", "mail"], []),
+        (["tests"], ["mail"]),
+    ],
+)
+def test_a_module_in_the_place_of_a_queue_is_refused(
+    django: Any,
+    became: None,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    queues: list[str],
+) -> None:
+    with django.override(queues=queues):
+        code, said = worker_answers(capsys, *words)
+    assert code == 2
+    assert f"{words[0]!r} is a module; the application is known here, so name queues only" in said
+    assert "manage.py rqueue worker mail" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("word", "queues"),
+    [
+        ("mail.urgent", []),
+        ("tests", []),
+        ("email", ["mail"]),
+        ("tests.contrib.django_app", ["tests.contrib.django_app"]),
+        (".mail", []),
+    ],
+)
+def test_what_may_be_a_queue_is_served(
+    django: Any, became: None, word: str, queues: list[str]
+) -> None:
+    from django.core.management import call_command
+
+    with django.override(queues=queues), pytest.raises(SystemExit) as ended:
+        call_command("rqueue", "worker", word)
+    assert ended.value.code == f"worker rqueue.contrib.django.worker {word}"
 
 
 def test_old_connections_are_closed_around_jobs(django: Any) -> None:

@@ -94,6 +94,11 @@ def test_the_command_is_the_command_line(
     assert said.exit_code == 0 and '"args":[1]' in said.output
     said = app.test_cli_runner().invoke(args=["rqueue", "--help"])
     assert "Usage: flask rqueue" in said.output
+    said = app.test_cli_runner().invoke(args=["rqueue", "worker", "--help"])
+    assert "Usage: flask rqueue worker [OPTIONS] [QUEUE]..." in said.output
+    assert "app.tasks" not in said.output
+    said = app.test_cli_runner().invoke(args=["rqueue", "worker", "rqueue.contrib", "mail"])
+    assert said.exit_code == 2 and "'rqueue.contrib' is a module" in said.output
 
 
 def test_the_page_is_the_example() -> None:

@@ -7,13 +7,15 @@ import os
 import click
 from flask.cli import ScriptInfo
 
-from rqueue.contrib.command_line import run_command_line
+from rqueue.contrib.command_line import Application, run_command_line
 from rqueue.contrib.flask.conf import given, read
 from rqueue.contrib.variables import environ_of
 
 __all__ = ["command"]
 
-WORKER = "rqueue.contrib.flask.worker"
+WORDS = """The application is the one that Flask has found, with the tasks that it has imported.
+Without a QUEUE the pool serves 'default'."""
+APP = Application("rqueue.contrib.flask.worker", WORDS)
 
 
 @click.command(
@@ -30,4 +32,4 @@ def command(ctx: click.Context, args: tuple[str, ...]) -> None:
     environ = environ_of(read(config), given(config))
     if script.app_import_path:
         environ["FLASK_APP"] = os.fspath(script.app_import_path)
-    run_command_line(args, WORKER, environ, "flask rqueue")
+    run_command_line(args, APP, environ, "flask rqueue")

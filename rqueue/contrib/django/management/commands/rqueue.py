@@ -10,11 +10,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from rqueue.cli.exit_codes import USAGE
-from rqueue.contrib.command_line import run_command_line, with_app
+from rqueue.contrib.command_line import Application, run_command_line, with_app
 from rqueue.contrib.django.conf import conf, environ
 from rqueue.errors import ConfigError
 
 WORKER = "rqueue.contrib.django.worker"
+WORDS = """The application is the Django project: the module 'tasks' of each installed app, or those
+that RQUEUE['modules'] names, and the tasks of django.tasks. Without a QUEUE the pool serves the
+queues of RQUEUE['queues'], or 'default'."""
 
 
 class Command(BaseCommand):
@@ -49,7 +52,8 @@ class Command(BaseCommand):
             known, said = conf(), environ()
         except ConfigError as error:
             raise CommandError(str(error), returncode=USAGE) from None
-        run_command_line(with_queues(args, known.queues), WORKER, said, program)
+        app = Application(WORKER, WORDS, known.queues)
+        run_command_line(with_queues(args, known.queues), app, said, program)
 
 
 def with_queues(args: Sequence[str], queues: Sequence[str]) -> list[str]:

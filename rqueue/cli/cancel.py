@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, NOT_FOUND, OK, Failure, confirm
+from rqueue.cli.named_job import named_job
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job import JobState
@@ -100,8 +101,8 @@ def cancel(
         raise click.UsageError("--keep-held leaves alone what --running and --kill stop")
     with target.inspector() as inspector:
         try:
-            found = [inspector.job(id_, queue).job for id_ in ids]
-        except UnknownJob as error:
+            found = [named_job(inspector, id_, queue).job for id_ in ids]
+        except (UnknownJob, Failure) as error:
             raise Failure(f"{error}; nothing was cancelled", NOT_FOUND) from None
         asked = list(found)
         if workflow:

@@ -5,31 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
 from rqueue.cli.enqueue import pairs, value_of
 from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
-from rqueue.cli.output import (
-    Column,
-    age,
-    echo,
-    iso,
-    json_option,
-    print_facts,
-    print_json,
-    print_table,
-    span,
-)
+from rqueue.cli.output import echo, json_option, print_facts, print_json, print_table
+from rqueue.cli.schedule_words import COLUMNS, document, facts, next_words, row
 from rqueue.cli.target import Target, connection_options, pass_target
-from rqueue.cli.unique import unique_words
-from rqueue.model.schedule_info import OVERDUE_MS
-from rqueue.model.terms import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rqueue.client._sync.queue import Queue
+    from rqueue.inspector import Inspector
     from rqueue.model.schedule_info import ScheduleInfo
 
 MISSED = ("last", "skip", "all")
@@ -95,28 +83,17 @@ def list_(target: Target, /, queue: str, count: int | None, as_json: bool) -> No
         inspector.require_queue(queue)
         found = client.schedules.list()
         ticks = {info.name: client.schedules.next(info.name, count) for info in found if count}
+        parked = _parked(inspector, found)
     if as_json:
-        print_json(
-            [{**document(info), **_ticks(ticks.get(info.name))} for info in found],
-        )
+        print_json([document(info, ticks.get(info.name, ())) for info in found])
         return
-    columns = [*map(Column, ("name", "task", "when", "state", "next", "last"))]
-    columns += [Column("fired", True), Column("skipped", True), Column("missed", True)]
-    rows = [
-        (
-            info.name,
-            info.task,
-            str(info.timing),
-            state_of(info),
-            next_words(info),
-            _ago(info.last_ms, info.now_ms),
-            info.fired,
-            info.skipped,
-            info.missed,
-        )
-        for info in found
-    ]
-    print_table(columns, rows, empty=f"queue '{queue}' has no schedules")
+    print_table(COLUMNS, map(row, found), empty=f"queue '{queue}' has no schedules")
+    for info in found:
+        if info.last_id in parked:
+            say(
+                f"schedule '{info.name}': job '{info.last_id}' is parked, for no worker of the"
+                f" queue knows task '{info.task}'"
+            )
     for info in found:
         if count:
             echo(f"{info.name}: " + ", ".join(tick.isoformat() for tick in ticks[info.name]))
@@ -135,36 +112,20 @@ def show(target: Target, /, queue: str, name: str, as_json: bool) -> None:
     Example:
       rqueue cron show reports nightly
     """  # noqa: D301
-    with target.queue(queue) as (client, _):
+    with target.queue(queue) as (client, inspector):
         info = client.schedules.get(name)
         ticks = client.schedules.next(name)
+        parked = _parked(inspector, [info])
     if as_json:
-        print_json({**document(info), **_ticks(ticks)})
-        return
-    facts = {
-        "schedule": info.name,
-        "queue": info.queue,
-        "task": info.task,
-        "when": str(info.timing),
-        "state": state_of(info),
-        "arguments": orjson.dumps(info.envelope[1]).decode() if info.envelope[1] else None,
-        "keywords": orjson.dumps(info.envelope[2]).decode() if info.envelope[2] else None,
-        "missed ticks": info.timing.missed,
-        "overlap": info.timing.overlap,
-        "jitter": span(info.timing.jitter_ms) if info.timing.jitter_ms else None,
-        "window": span(info.timing.window_ms) if info.timing.missed == "all" else None,
-        "last job": f"{info.last_id}, {_ago(info.last_ms, info.now_ms)}" if info.last_id else None,
-        "overdue": f"by {span(info.overdue_ms)}: no worker looked"
-        if info.overdue_ms >= OVERDUE_MS
-        else None,
-        "jobs": info.fired,
-        "unique": unique_words(Terms.parse(info.terms).unique) or None,
-        "ticks without a job": f"{info.skipped} overlapped, {info.missed} missed"
-        + (f", {info.conflicts} with their unique key taken" if info.conflicts else ""),
-        "fault": info.fault or None,
-        "next": ", ".join(tick.isoformat() for tick in ticks),
-    }
-    print_facts({name: fact for name, fact in facts.items() if fact is not None})
+        print_json(document(info, ticks))
+    else:
+        print_facts(facts(info, ticks, info.last_id in parked))
+
+
+def _parked(inspector: Inspector, found: Sequence[ScheduleInfo]) -> frozenset[str]:
+    """Which of their last jobs wait for a worker that knows their task."""
+    ids = [info.last_id for info in found if info.last_id]
+    return inspector.parked(found[0].queue, ids) if ids else frozenset()
 
 
 @cron.command()
@@ -346,55 +307,3 @@ def _say(info: ScheduleInfo, what: str, as_json: bool) -> None:
         print_json(document(info))
     else:
         echo(f"schedule {info.name} {what}: next {next_words(info) or 'never'}")
-
-
-def state_of(info: ScheduleInfo) -> str:
-    """How it is with a schedule, for people."""
-    return "waits for its job" if info.owed_ms else info.state
-
-
-def next_words(info: ScheduleInfo) -> str:
-    """When a schedule ticks next, for people; of one that nobody looked for, how long it waits."""
-    if info.overdue_ms >= OVERDUE_MS:
-        return f"overdue by {span(info.overdue_ms)}"
-    if info.overdue_ms:
-        return "now"
-    return age(info.next_ms, info.now_ms)
-
-
-def _ago(ms: int, now: int) -> str:
-    return f"{span(max(0, now - ms))} ago" if ms else ""
-
-
-def _ticks(ticks: Any) -> dict[str, Any]:
-    return {"ticks": [tick.isoformat() for tick in ticks]} if ticks else {}
-
-
-def document(info: ScheduleInfo) -> dict[str, Any]:
-    """A schedule as JSON. Durations are in ms, times in ISO 8601."""
-    timing = info.timing
-    _, args, kwargs, _ = info.envelope
-    return {
-        "name": info.name,
-        "queue": info.queue,
-        "task": info.task,
-        "args": args,
-        "kwargs": kwargs,
-        "cron": list(timing.cron),
-        "every_ms": timing.every_ms,
-        "tz": timing.tz,
-        "missed": timing.missed,
-        "overlap": timing.overlap,
-        "jitter_ms": timing.jitter_ms,
-        "window_ms": timing.window_ms,
-        "state": info.state,
-        "next": iso(info.next_ms),
-        "last": iso(info.last_ms),
-        "last_id": info.last_id,
-        "overdue_ms": info.overdue_ms,
-        "jobs": info.fired,
-        "skipped_ticks": info.skipped,
-        "missed_ticks": info.missed,
-        "conflicting_ticks": info.conflicts,
-        "fault": info.fault,
-    }

@@ -6,6 +6,7 @@ import logging
 
 import click
 
+from rqueue.cli.named_job import named_job, waiting_for
 from rqueue.cli.output import clock, echo, iso, json_option, print_line
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.log_line import LogLine
@@ -31,19 +32,15 @@ def log(target: Target, /, id: str, queue: str | None, follow: bool, as_json: bo
       rqueue log order-42 -q reports --follow
     """  # noqa: D301
     with target.inspector() as inspector:
+        found = named_job(inspector, id, queue).job
         if not follow:
-            for line in inspector.log(id, queue):
+            for line in inspector.log(id, found.queue):
                 _print(line, as_json)
             return
-        from rqueue.client._sync.queue import Queue
-
-        found = inspector.job(id, queue).job
-        client = Queue(
-            found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
-        )
-        for update in client.job(id).watch():
-            for line in update.lines:
-                _print(line, as_json)
+        with waiting_for(inspector, found, None) as client:
+            for update in client.job(id).watch():
+                for line in update.lines:
+                    _print(line, as_json)
 
 
 def _print(line: LogLine, as_json: bool) -> None:

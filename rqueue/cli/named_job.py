@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rqueue.cli.exit_codes import NOT_FOUND, Failure
+from rqueue.cli.failures import say
+from rqueue.cli.target import client_of, keep_asking
+from rqueue.model.job import JobState
 from rqueue.model.parents import PARENTS_MAX
+from rqueue.protocol.waiting import why_it_waits
 
 if TYPE_CHECKING:
+    from rqueue.client._sync.queue import Queue
     from rqueue.inspector import Inspector
     from rqueue.inspector.jobs import Look
+    from rqueue.model.job_info import JobInfo
 
-__all__ = ["named_job"]
+__all__ = ["named_job", "waiting_for"]
 
 
 def named_job(inspector: Inspector, id: str, queue: str | None) -> Look:
@@ -28,6 +36,28 @@ def named_job(inspector: Inspector, id: str, queue: str | None) -> Look:
     there = f"'{id}.0'" + (f" to '{id}.{last}'" if last else "")
     one = "it is the one member" if not last else f"they are the {last + 1} members"
     raise Failure(f"no job '{id}', but {there}: {one} of a group, name a job of it", NOT_FOUND)
+
+
+@contextmanager
+def waiting_for(inspector: Inspector, job: JobInfo, seconds: float | None) -> Iterator[Queue]:
+    """A client that waits for a job, which takes as long as it takes, so from now on a server that
+    gave no answer is asked again. seconds: the most that is waited; 0 looks only."""
+    if seconds is None or seconds > 0:
+        _say_what_keeps_it(inspector, job)
+    keep_asking(inspector)
+    with client_of(job.queue, inspector.client_of(job.queue), inspector) as client:
+        yield client
+
+
+def _say_what_keeps_it(inspector: Inspector, job: JobInfo) -> None:
+    """Say on stderr what keeps a job from being run that a command is about to wait for: nobody
+    serves its queue, or knows its task, or the queue is paused."""
+    if job.state.ended or job.state is JobState.HELD:
+        return
+    facts = inspector.queue(job.queue)
+    reason = why_it_waits(job.state, job.queue, paused=facts.paused, consumers=facts.acquiring)
+    if reason:
+        say(f"job '{job.id}' is {job.state}, and {reason}; waiting")
 
 
 def _last_member(inspector: Inspector, id: str, queue: str | None) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
-from rqueue.cli.named_job import named_job
+from rqueue.cli.named_job import named_job, waiting_for
 from rqueue.cli.output import json_option, print_json
-from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
+from rqueue.cli.target import Target, connection_options, pass_target
 
 
 @click.command()
@@ -27,7 +27,9 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
     """Wait for a job's result and print it.
 
     The result is printed as JSON and stays: it can be asked for again while the queue keeps it.
-    With --json the answer is a document with the job's state. Waiting does not poll.
+    With --json the answer is a document with the job's state. Waiting does not poll; where no
+    worker serves the job's queue or knows its task, or the queue is paused, a line on stderr says
+    so first.
 
     \b
     Exit codes: 0 done, 1 failed or cancelled (the reason is printed), 3 no such job,
@@ -51,15 +53,10 @@ def result(target: Target, /, id: str, queue: str | None, timeout: str, as_json:
     seconds = None if timeout in ("inf", "forever") else parse_duration(timeout, "timeout")
     with target.inspector() as inspector:
         found = named_job(inspector, id, queue).job
-        from rqueue.client._sync.queue import Queue
-
-        client = Queue(
-            found.queue, redis=inspector.client_of(found.queue), settings=inspector.settings
-        )
         document = {"id": id, "queue": found.queue}
-        keep_asking(inspector)
         try:
-            value = client.job(id).result(seconds)
+            with waiting_for(inspector, found, seconds) as client:
+                value = client.job(id).result(seconds)
         except JobFailed as failed:
             cause = {
                 "type": failed.type,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import merge
 from types import TracebackType
@@ -21,6 +21,7 @@ from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.following import BLOCK_MS, follow
 from rqueue.inspector.groups import GroupOwners, group_owners
+from rqueue.inspector.parked import parked_among
 from rqueue.inspector.parts import Part, Parts, Places
 from rqueue.inspector.purge import purge_held, purge_waiting
 from rqueue.model.alert import Alert
@@ -253,6 +254,11 @@ class Inspector:
         parts = self.parts(queue)
         found = parts.all(lambda part: execute(part.client, kept_alerts(part.keys)))
         return {part.name: some for part, some in zip(parts, found, strict=True)}
+
+    def parked(self, queue: str, ids: Sequence[str]) -> frozenset[str]:
+        """Which of these jobs wait for a worker that knows their task. Raises UnknownQueue."""
+        found = self.parts(queue).all(lambda part: parked_among(part.client, part.keys, ids))
+        return frozenset().union(*found)
 
     def log(self, id: str, queue: str | None = None) -> list[LogLine]:
         """The lines that a job has logged, oldest first, as far as they are kept. Raises as

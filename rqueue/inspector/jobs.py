@@ -18,6 +18,7 @@ from rqueue.errors import (
     WrongServer,
 )
 from rqueue.inspector.cursors import check_cursor, fold, unfold
+from rqueue.inspector.parked import parked_among
 from rqueue.inspector.parts import Part, Parts
 from rqueue.model.envelope import decode_result, unpack
 from rqueue.model.expect import shown
@@ -31,7 +32,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.flow_notes import gathered_of
-from rqueue.protocol.commands.job_notes import Notes, notes_of, notes_page
+from rqueue.protocol.commands.job_notes import Notes, notes_page
 from rqueue.protocol.commands.reports import progress
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import NOT_KEPT, moved_to
@@ -289,7 +290,8 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
     call = commands.browse_set(keys, state, (score, member), limit)
     page = execute(client, call, queue=keys.queue)
     jobs = []
-    parked = _parked_among(client, keys, page.entries) if state == "scheduled" else frozenset()
+    ids = [entry.job.id for entry in page.entries] if state == "scheduled" else []
+    parked = parked_among(client, keys, ids)
     for entry in page.entries:
         if entry.job.id in parked:  # these have a state, and a listing, of their own
             continue
@@ -307,14 +309,6 @@ def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limi
         rest = execute(client, commands.browse_set(keys, state, page.after, 1), queue=keys.queue)
         unended = rest.more
     return Page(page.now, jobs, fold(*page.after) if unended else "")
-
-
-def _parked_among(
-    client: redis.Redis, keys: QueueKeys, entries: Sequence[commands.read.Entry]
-) -> frozenset[str]:
-    ids = [entry.job.id for entry in entries]
-    why = execute(client, notes_of(keys, "parked", ids))
-    return frozenset(id_ for id_, found in zip(ids, why, strict=True) if found is not None)
 
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:

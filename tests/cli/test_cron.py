@@ -4,6 +4,7 @@ import re
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.schedule import Timing
+from rqueue.protocol import commands
 from rqueue.testing import frozen_time, move_time
 from rqueue_workers.worker.declaring import Declaration, declare
 from tests.cli.looking import Run
@@ -113,3 +114,23 @@ def test_of_what_is_not_there_nothing_is_removed(run: Run, queue: Queue) -> None
     assert "has no schedules" in run("cron", "list", queue.name).stderr
     said = run("cron", "remove", queue.name, "nope", code=1).stdout
     assert said == "there was no schedule 'nope': nothing was to be done\n"
+
+
+def test_a_task_that_no_worker_knows_is_named(run: Run, queue: Queue) -> None:
+    with frozen_time(queue, 1_795_348_800.0):
+        queue.schedules.set("s", "app.pol", every=60)
+        queue.schedules.set("fine", "app.poll", every=60)
+        id = queue.schedules.run_now("s").id
+        queue.schedules.run_now("fine")
+        with queue.consumer() as consumer:
+            parked = next(job for job in consumer.pull() if job.id == id)
+            consumer.settle(retry=[commands.Retried(parked.id, 60_000, "park", False, b"{}")])
+        listed = run("cron", "list", queue.name)
+        said = (
+            f"schedule 's': job '{id}' is parked, for no worker of the queue knows task 'app.pol'"
+        )
+        assert said in listed.stderr and "'fine'" not in listed.stderr
+        shown = run("cron", "show", queue.name, "s").stdout
+        assert re.search(f"{id}, .* ago, parked: no worker of the queue knows its task\n", shown)
+        assert "parked" not in run("cron", "show", queue.name, "fine").stdout
+        assert listed.stdout == run("cron", "list", queue.name).stdout

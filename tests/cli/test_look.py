@@ -145,6 +145,8 @@ def test_parked_jobs(run: Run, read: Read, queue: Queue, consumer: Make) -> None
     with pytest.raises(ResultNotReady, match="it is parked: no worker that serves queue"):
         queue.job(job.id).result(0)
     assert "1 job waiting" in run("queues", queue.name).stdout
+    said = " ".join(run("doctor", queue.name).stdout.split())
+    assert f"1 job waiting for a worker that knows task '{parked['task']}'" in said
 
 
 def test_wrong_paging(run: Run, queue: Queue) -> None:
@@ -262,6 +264,20 @@ def test_what_a_job_reports_is_shown(run: Run, read: Read, queue: Queue, consume
     (line,) = run("watch", "j000", "--json").stdout.splitlines()
     assert json.loads(line)["state"] == "done"
     assert run("log", "j000", "--follow").stdout == run("log", "j000").stdout
+
+
+def test_who_waits_for_a_job_hears_at_once_what_keeps_it(
+    run: Run, queue: Queue, consumer: Make
+) -> None:
+    fill(queue, 1)
+    said = f"rqueue: job 'j000' is ready, and no worker serves queue '{queue.name}'; waiting\n"
+    for command in (["watch"], ["result"], ["result", "--json"]):
+        assert run(*command, "j000", "-t", "1ms", code=5).stderr.startswith(said)
+    assert "; waiting" not in run("result", "j000", code=5).stderr
+    consumer(jobs=0)
+    assert "; waiting" not in run("watch", "j000", "-t", "1ms", code=5).stderr
+    queue.pause()
+    assert f"queue '{queue.name}' is paused" in run("watch", "j000", "-t", "1ms", code=5).stderr
 
 
 def test_a_failed_job_s_traceback_has_its_lines(run: Run, queue: Queue, consumer: Make) -> None:

@@ -117,6 +117,8 @@ def test_a_stream_is_cancelled_while_it_goes_on(
 )
 def test_a_group_is_no_job_and_has_members(run: Run, queue: Queue, count: int, said: str) -> None:
     queue.enqueue_workflow(group(double.s(n) for n in range(count)), id="grp")
-    for command in ("show", "result", "watch"):
-        assert said in run(command, "grp", "-q", queue.name, code=3).stderr
+    for command in ("show", "result", "watch", "log", "log --follow", "cancel --yes"):
+        assert said in run(*command.split(), "grp", "-q", queue.name, code=3).stderr
+    answer = run("cancel", "grp.0", "grp", "-q", queue.name, "--yes", code=3).stderr
+    assert answer.endswith("; nothing was cancelled\n") and queue.counts().ready == count
     assert "--timeout 30s" in run("result", "grp.0", "--wait", "2s", code=2).stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import redis
 
 from rqueue.inspector.doctor.findings import Finding
+from rqueue.inspector.jobs import jobs_page
 from rqueue.inspector.queues import QueueInfo, queue_info
 from rqueue.inspector.unheard import REFUSED
 from rqueue.model.schedule_info import OVERDUE_MS, ScheduleInfo
@@ -15,6 +16,9 @@ from rqueue.transport.redis_client import execute
 
 WAITING = "ready, scheduled or parked"
 """Where the jobs are that `QueueInfo.waiting` counts."""
+
+SHOWN = 20
+"""Parked jobs of which the doctor names the tasks."""
 
 
 def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
@@ -38,7 +42,7 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
         else:
             note("unheard", jobs, f"with {labels} ready, and no registered consumer selects them")
     if info.parked and info.acquiring:
-        note("parked", info.parked, "waiting for a worker that knows the task")
+        note("parked", info.parked, f"waiting for a worker that knows {_unknown(client, keys)}")
     if info.waiting and info.paused:
         note(
             "paused", info.waiting, f"{WAITING}, and the queue is paused: 'rqueue resume' delivers"
@@ -46,6 +50,15 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
     if info.schedules:
         found += _schedules(client, info, keys)
     return found
+
+
+def _unknown(client: redis.Redis, keys: QueueKeys) -> str:
+    """The tasks of parked jobs, of the first ones."""
+    parked = jobs_page(client, keys, "parked", limit=SHOWN).jobs
+    names = sorted({job.task for job in parked if job.task})
+    if not names:
+        return "the task"
+    return f"task {', '.join(map(repr, names[:3]))}" + (", ..." if len(names) > 3 else "")
 
 
 def _schedules(client: redis.Redis, info: QueueInfo, keys: QueueKeys) -> list[Finding]:

@@ -63,10 +63,9 @@ soak: setup ## faults of all kinds for minutes, and a verdict: make soak ARGS="-
 fuzz: setup ## call every script on damaged queues for minutes: make fuzz ARGS="-k settle"
 	@RQUEUE_FUZZ=3000 $(BIN)/python -m pytest tests/damage $(ARGS)
 
-# Spark runs on it; installed where it is missing and we may. Its classes are archived, so that it starts quickly.
+# Spark runs on it; installed where it is missing and we may.
 java: setup
 	@PYTHONPATH=. $(BIN)/python tests/support/need_java.py
-	@$(BIN)/python -m tests.support.need_java_archive
 
 # The tests of the outbox run on it; installed where it is missing and we may.
 postgres: setup

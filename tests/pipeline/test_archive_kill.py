@@ -24,7 +24,8 @@ from rqueue.pipeline.lake import lake as lakes
 from rqueue.pipeline.lake.lake import Lake
 from rqueue.protocol.keys import QueueKeys
 from tests.support.history import archived_once, write
-from tests.support.spark_home import quick_start
+from tests.support.spark import LOCAL_SETTINGS
+from tests.support.spark_home import QUICK
 
 QUEUES = ("mail", "pdf")
 
@@ -35,7 +36,8 @@ class Archiver:
     def __init__(self, url: str, lake: Path, *more: str) -> None:
         command = ["--url", url, "pipeline", "archive", "--lake", str(lake)]
         options = ["--interval", "50ms", "--max-rows", "400", "--master", "local[2]", "--json"]
-        options += ["--conf", f"spark.driver.extraJavaOptions={quick_start()}"]
+        conf = {**LOCAL_SETTINGS, "spark.driver.extraJavaOptions": QUICK}
+        options += [part for item in conf.items() for part in ("--conf", "=".join(item))]
         self.complaint = ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "rqueue.cli", *command, *options, *more],

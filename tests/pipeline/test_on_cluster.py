@@ -21,7 +21,7 @@ from tests.pipeline.test_archive_kill import QUEUES, traffic
 from tests.support.command_line import program
 from tests.support.history import archived_once, write
 from tests.support.spark import ROOT, Sparks
-from tests.support.spark_home import quick_start
+from tests.support.spark_home import QUICK
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -38,8 +38,8 @@ def test_archive_and_report(
         f"spark.executorEnv.PYTHONPATH={paths}",
         "spark.executor.memory=512m",
         "spark.sql.shuffle.partitions=2",
-        f"spark.driver.extraJavaOptions={quick_start()}",
-        f"spark.executor.extraJavaOptions={quick_start()}",
+        f"spark.driver.extraJavaOptions={QUICK}",
+        f"spark.executor.extraJavaOptions={QUICK}",
     ):
         options += ["--conf", setting]
     where = ("--url", private_server.tcp_url, "pipeline")

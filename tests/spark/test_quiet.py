@@ -11,7 +11,7 @@ import pytest
 
 from rqueue.spark import session
 from rqueue.spark.quiet_java import LOG4J, start_java, worth_saying
-from tests.support.spark_home import quick_start
+from tests.support.spark_home import QUICK
 
 
 def test_what_java_says_each_time_is_left_out() -> None:
@@ -75,7 +75,7 @@ def test_who_gets_a_silent_java(
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("level", [None, "INFO"])
 def test_the_flag_that_shows_spark_s_log(level: str | None) -> None:
-    conf = {"spark.driver.extraJavaOptions": quick_start()}
+    conf = {"spark.driver.extraJavaOptions": QUICK}
     conf |= {} if level is None else {"spark.log.level": level}
     program = f"from rqueue.spark import session\nsession('local[1]', quiet=True, **{conf!r})\n"
     done = subprocess.run(

@@ -37,9 +37,9 @@ from pathlib import Path
 from rqueue import Queue
 from rqueue.spark import session
 from tests.spark.test_writer import run_stream
-from tests.support.spark_home import quick_start
+from tests.support.spark_home import QUICK
 
-conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": quick_start()}
+conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": QUICK}
 spark = session("local[2]", **conf)
 with Queue(sys.argv[1], sys.argv[2]) as queue:
     print("go", flush=True)

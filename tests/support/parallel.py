@@ -31,6 +31,8 @@ TOGETHER = {"tests/lua/test_contract.py": "tests/lua/test_policies.py"}
 composed once there."""
 
 ASKS_FOR_SPARK = re.compile(r"^    (cluster_spark|sparks?): |[(, ](cluster_spark|sparks?): ", re.M)
+RUNS_PIPELINE = re.compile(r"\((run|read): ")
+"""In tests/pipeline: commands run on the session."""
 
 FIRST = (
     SPARK,
@@ -38,6 +40,8 @@ FIRST = (
     "tests/property/test_machine.py",
     "tests/soak",
     "tests/benchmarks",
+    "tests/lua/test_contract.py",
+    "tests/lua/test_policies.py",
     "tests/workers",
     "tests/property",
     "tests/damage",
@@ -59,12 +63,11 @@ def processes() -> int:
 @cache
 def group(file: str) -> str:
     """What runs in one process, one after the other: the file's name, or Spark's."""
-    if file.startswith("tests/pipeline/"):
-        return SPARK
     file = TOGETHER.get(file, file)
     path = ROOT / file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return SPARK if ASKS_FOR_SPARK.search(text) else file
+    commands = file.startswith("tests/pipeline/") and RUNS_PIPELINE.search(text)
+    return SPARK if commands or ASKS_FOR_SPARK.search(text) else file
 
 
 def check(items: list[pytest.Item]) -> None:

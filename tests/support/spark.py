@@ -25,7 +25,7 @@ import psutil
 import pytest
 
 from rqueue.embedded.child_process import KeptProcess
-from tests.support.spark_home import quick_start, spark_home, use_spark_home
+from tests.support.spark_home import QUICK, spark_home, use_spark_home
 from tests.support.spark_python import SparkPython
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCAL, CLUSTER = "local", "cluster"
+LASTING = "-Xms1g -Xmn400m -Djdk.lang.Process.launchMechanism=VFORK"
+"""For the Java of all tests, beside `QUICK`: all its memory at once, most of it for what is young;
+and Hadoop's calls of `chmod` and `ls`, two or three for each file, started without a helper."""
 WORKERS = 2
 
 TIMEOUT = 240
@@ -53,7 +56,7 @@ LOCAL_SETTINGS = _COMMON | {
 }
 """For a few rows a plan costs more than to run it. Spark interprets plans, rather than to make Java
 of each of them, plans once and not again behind each shuffle, and derives no conditions from
-others. On the cluster, and in the processes that tests start, it does as it always does.
+others. On the cluster, and in most processes that tests start, it does as it always does.
 Nowhere it notes where each column was made, as for rqueue's commands: five calls of Java each."""
 
 _CLUSTER_SETTINGS = _COMMON | {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
@@ -149,7 +152,7 @@ class Cluster:
             "/usr/bin/env",
             "SPARK_LOCAL_IP=127.0.0.1",  # the pages too listen there alone
             "SPARK_DAEMON_MEMORY=256m",
-            f"SPARK_DAEMON_JAVA_OPTS={quick_start()}",
+            f"SPARK_DAEMON_JAVA_OPTS={QUICK}",
             f"SPARK_LOG_DIR={self.directory}",
             f"PYSPARK_PYTHON={sys.executable}",
             str(spark_home() / "bin/spark-class"),
@@ -206,8 +209,8 @@ class Sparks:
             self.end_session()
             conf = {
                 **(_CLUSTER_SETTINGS if kind == CLUSTER else LOCAL_SETTINGS),
-                "spark.driver.extraJavaOptions": quick_start(),
-                "spark.executor.extraJavaOptions": quick_start(),
+                "spark.driver.extraJavaOptions": f"{QUICK} {LASTING}",
+                "spark.executor.extraJavaOptions": QUICK,
                 "spark.sql.warehouse.dir": str(self._directory / "warehouse"),
                 "spark.local.dir": str(self._directory / "local"),
             }

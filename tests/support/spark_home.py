@@ -1,10 +1,8 @@
 """The folder that the Spark of tests runs from: PySpark's own, but quicker to start.
 
 PySpark's package lets the Python processes of Spark import it from a zip without byte code, so that
-each compiles 150 modules anew; here the zip is left out, and they find the package itself. Java
-maps the classes of Spark from an archive (class data sharing) where there is one: `make java` makes
-it, once for each Java and each PySpark. Both are in the environment (`.venv`), and tests run
-without them too.
+each compiles 150 modules anew; here the zip is left out, and they find the package itself. The
+folder is in the environment (`.venv`).
 """
 
 from __future__ import annotations
@@ -19,13 +17,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
 
-from rqueue.spark.java import find_java
-
 QUICK = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-"""For Java: compile fast rather than well, with room for all that is compiled, and collect with few
-threads, and not since classes were loaded."""
+"""For Java: compile fast rather than well, with room for all that is compiled, collect with few
+threads, and not since classes were loaded, and load the classes of Spark without verifying that a
+compiler made them, a quarter of what it takes to start. An archive of classes would save about as
+much again, but to make it takes more than all Javas of a run save by it, and lets one core wait."""
 
 PARTS = ("bin", "jars", "sbin")
 """What Java and its scripts need of PySpark's folder."""
@@ -53,22 +52,6 @@ def spark_home() -> Path:
 def use_spark_home() -> None:
     """Let the Spark of this process, and of those that it starts, run from `spark_home()`."""
     os.environ["SPARK_HOME"] = str(spark_home())
-
-
-@cache
-def quick_start() -> str:
-    """What to tell a Java of Spark for it to start quickly: the archive too, where there is one."""
-    archive = class_archive()
-    return f"{QUICK} -XX:SharedArchiveFile={archive}" if archive.exists() else QUICK
-
-
-@cache
-def class_archive() -> Path:
-    """Where the archive is for the Java that is found; another release would refuse it."""
-    java = find_java()
-    release = java.home / "release"
-    said = release.read_text(encoding="utf-8") if release.exists() else str(java.version)
-    return spark_home() / f"classes-{_digest(str(java.home), said)}.jsa"
 
 
 def _digest(*parts: str) -> str:

@@ -46,7 +46,7 @@ demo-spark: setup ## the data pipeline at work: archive, kill the archiver, repo
 	@$(BIN)/rqueue demo --spark $(ARGS)
 
 check: lint ## lint, and the tests of a minute: for between two edits
-	@RQUEUE_TEST_PROFILE=brief $(BIN)/python -m pytest -q $(MANY) $(CHECKED) $(ARGS)
+	@RQUEUE_TEST_PROFILE=brief $(BIN)/python -m pytest -q -n auto --maxprocesses 8 $(CHECKED) $(ARGS)
 
 test: setup java postgres ## run the tests: make test ARGS="tests/lua -x"
 	@$(BIN)/python -m pytest $(WHOLE) $(ARGS)

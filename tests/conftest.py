@@ -108,8 +108,8 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    return parallel.processes()
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    return parallel.processes(config)
 
 
 @pytest.hookimpl(optionalhook=True)

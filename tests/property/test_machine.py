@@ -20,7 +20,7 @@ from tests.support.profiles import THOROUGH, examples
 def search(usual: int, full: int) -> settings:
     """How this run of the tests searches: so many examples, under `make test-all` more."""
     return settings(
-        max_examples=examples(usual, full, thorough=3000, brief=10),
+        max_examples=examples(usual, full, thorough=3000, brief=6),
         stateful_step_count=80 if THOROUGH else 40,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),

@@ -54,10 +54,12 @@ FIRST = (
 """Groups, folders and files with minutes of work, in the order in which they begin."""
 
 
-def processes() -> int:
+def processes(config: pytest.Config) -> int:
     """For `-n logical`: two more than the machine has cores. Tests wait for processes that start,
-    servers that come back and Java, nearly half of the time."""
-    return (os.cpu_count() or 1) + 2
+    servers that come back and Java, nearly half of the time. For `-n auto`: as many as it has
+    cores, where tests wait for nothing; each process takes seconds to collect them."""
+    waiting = 2 if config.option.numprocesses == "logical" else 0
+    return (os.cpu_count() or 1) + waiting
 
 
 @cache

@@ -77,6 +77,17 @@ def test_a_task_of_an_unknown_queue_is_warned_of(
     assert (warning.id, warning.hint) == ("rqueue.W002", "did you mean 'mail'?")
 
 
+def test_a_name_of_modules_that_no_app_has_is_warned_of(django: Any) -> None:
+    from django.core.checks import run_checks
+
+    with django.override(modules=["models", "taks", "shop.tasks"]):
+        first, second = run_checks(tags=["rqueue"])
+    assert {first.id, second.id} == {"rqueue.W005"}
+    assert "no installed app has a module 'taks'" in first.msg and "'shop.tasks'" in second.msg
+    with django.override(modules=["models"]):
+        assert run_checks(tags=["rqueue"]) == []
+
+
 def test_the_server_is_looked_at_on_deployment(django: Any) -> None:
     from django.core.checks import run_checks
 

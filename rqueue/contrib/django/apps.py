@@ -29,6 +29,7 @@ class RqueueConfig(AppConfig):
         setting_changed.connect(_setting_changed, dispatch_uid="rqueue.settings")
         register(checks.check_settings, "rqueue")
         register(checks.check_tasks, "rqueue")
+        register(checks.check_modules, "rqueue")
         register(checks.check_server, "rqueue", deploy=True)
 
 

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
+from django.utils.module_loading import module_has_submodule
 
-from rqueue.contrib.django.conf import Conf, read
+from rqueue.contrib.django.conf import DEFAULT_MODULES, Conf, read
 from rqueue.errors import ConfigError, RQueueError
 from rqueue.tasks.registry import registry
 from rqueue.transport.discovery import DEV_DIRECTORY, running
 from rqueue.transport.redis_client import open_client
 from rqueue.transport.server_check import server_facts
 
-__all__ = ["check_server", "check_settings", "check_tasks"]
+__all__ = ["check_modules", "check_server", "check_settings", "check_tasks"]
 
 NO_URL = "nothing says where the queues are: neither RQUEUE['url'] nor RQUEUE_URL"
 
@@ -53,6 +55,21 @@ def check_tasks(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
                 f"task '{task.name}' goes to queue '{task.queue}', which is not in RQUEUE['queues']"
             )
             found.append(Warning(said, hint=hint, obj=task.place, id="rqueue.W002"))
+    return found
+
+
+def check_modules(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
+    """W005: a name of RQUEUE['modules'] that no installed app has as a module."""
+    conf = _conf()
+    if conf is None or conf.modules == DEFAULT_MODULES:
+        return []
+    there = [app.module for app in apps.get_app_configs() if app.module is not None]
+    found = []
+    for name in conf.modules:
+        if not any(module_has_submodule(module, name) for module in there):
+            said = f"no installed app has a module {name!r}, which RQUEUE['modules'] names"
+            hint = "names of modules inside of apps, as ['tasks', 'jobs'] for shop/tasks.py"
+            found.append(Warning(said, hint=hint, id="rqueue.W005"))
     return found
 
 

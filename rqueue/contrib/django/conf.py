@@ -50,6 +50,8 @@ _SETTINGS = {
 }
 _KEYS = (*_SETTINGS, "on_commit", "outbox", "queues", "modules")
 
+DEFAULT_MODULES = ("tasks",)
+"""The modules of apps in which tasks are looked for, where RQUEUE says nothing."""
 
 OUTBOX = "rqueue.contrib.django.outbox"
 """The app that gives a project an outbox."""
@@ -63,7 +65,7 @@ class Conf:
     settings: Settings
     on_commit: str = DEFAULT_DB_ALIAS
     queues: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ("tasks",)
+    modules: tuple[str, ...] = DEFAULT_MODULES
     outbox: bool = False
 
 
@@ -81,7 +83,7 @@ def read() -> Conf:
         settings = Settings.load(**own)
     except ConfigError as error:
         raise ConfigError(f"RQUEUE[{_key(error.setting)!r}]", error.problem) from None
-    modules = given.get("modules", ["tasks"])
+    modules = given.get("modules", DEFAULT_MODULES)
     expect("RQUEUE['modules']", modules, (list, tuple), "a list of modules' names")
     queues = _queues(given.get("queues", ()))
     alias = _alias(given.get("on_commit", True))

@@ -16,7 +16,7 @@ import pytest
 import rqueue
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import Unsigned
+from rqueue.errors import RedisTimeout, Unsigned
 from rqueue.inspector.jobs import PAGE_MAX
 from rqueue.model.ids import MAX_ID_BYTES
 from rqueue.model.job import Delivery
@@ -182,6 +182,29 @@ def test_the_page_of_web_applications(
         assert look(failing["job"]) == (500, {"state": "dead", "error": "ValueError"})
         namespace["note_visit"](9)
         assert namespace["putter"].flush(20)
+        assert queue.counts().ready == 1
+
+
+def test_a_view_answers_while_redis_is_away(
+    namespace: dict[str, Any], private_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing listens; then what was stored is not said, and the caller comes again."""
+    exec(compile(blocks("web.md"), "web.md", "exec"), namespace)
+    place, receipt = namespace["place"], namespace["send_receipt"]
+    rqueue.configure("redis://127.0.0.1:1")
+    assert place(6) == (503, {"error": "try again", "stored": False})
+    rqueue.configure(private_server.url)
+    assert place(6) == (202, {"job": "receipt-6", "new": True})
+
+    def unanswered(*_: Any, **__: Any) -> None:
+        bound(6)
+        raise RedisTimeout("no answer")
+
+    bound = receipt.options(id="receipt-6").enqueue
+    monkeypatch.setattr(type(receipt.options(id="receipt-6")), "enqueue", unanswered)
+    assert place(6) == (503, {"error": "try again", "stored": None})
+    monkeypatch.undo()
+    with Queue("mail", private_server.url) as queue:
         assert queue.counts().ready == 1
 
 

@@ -18,6 +18,7 @@ from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
 from tests.support.composed_jobs import for_jobs
 from tests.support.followed_page import EXAMPLES, FollowedPage
+from tests.support.pages import DOCS
 
 
 async def requested(app: Any, method: str, path: str) -> tuple[int, bytes]:
@@ -131,6 +132,27 @@ def test_a_dependency_serves_jobs_too(
         return str((await mail.send("t", [number])).queue)
 
     assert asyncio.run(for_jobs(task(registry=Registry())(follow))(7)) == queue_name
+
+
+def test_a_server_that_is_away_is_answered_with_503(no_defaults: Any) -> None:
+    from fastapi import FastAPI
+
+    page = (DOCS / "fastapi.md").read_text(encoding="utf-8")
+    handler = page.partition("## While Redis is away")[2].partition("```python")[2]
+    api = FastAPI()
+    exec(compile(handler.partition("```")[0], "fastapi.md", "exec"), {"api": api})
+    away = AsyncQueue("mail", "redis://127.0.0.1:1")
+
+    @api.post("/orders")
+    async def place_order() -> str:
+        return (await away.send("t", [1])).id
+
+    async def main() -> None:
+        status, body = await requested(api, "POST", "/orders")
+        assert (status, body) == (503, b'{"detail":"try again","stored":false}')
+        await away.close()
+
+    asyncio.run(main())
 
 
 def test_the_page_is_the_example() -> None:

@@ -49,7 +49,9 @@ for i = FIRST, #ARGV do
 end
 
 if gone[1] or not maintenance_idle(base, queue) then
-  failure = sound_fault(base, nil)
+  -- whose leases have ended are about to leave
+  local past = '(' .. string.format('%d', queue.now)
+  failure = sound_fault(base, nil, redis.call('ZRANGEBYSCORE', base .. 'consumers', '-inf', past, 'LIMIT', '0', WAKE_LAST))
   if failure then return failure end
 end
 

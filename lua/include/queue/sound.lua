@@ -56,7 +56,14 @@ local function sound_fault(base, levels, names)
   add(redis.call('ZREVRANGE', base .. 'interested', '0', '0'))
   --- @each waiters(base, all)
   add(redis.call('ZRANGE', base .. 'notified', '0', WAKE_LAST))
+  --- @if joined
+  -- each that is registered may be the next that is live
   add(redis.call('ZRANGE', base .. 'consumers', '0', WAKE_LAST))
+  --- @end
+  --- @if fires
+  -- what their code declares is read
+  add(redis.call('ZRANGE', base .. 'consumers', '0', WAKE_LAST))
+  --- @end
   add(redis.call('SMEMBERS', base .. 'browsers'))
   if redis.call('EXISTS', base .. 'byte_waiters') == 1 then
     for _, waiting in ipairs(redis.call('HVALS', base .. 'byte_waiters')) do

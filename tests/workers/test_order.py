@@ -10,10 +10,11 @@ import pytest
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
+from tests.support.profiles import examples
 from tests.support.proxy import Proxy
 from tests.workers.children import WorkerFixture
 
-JOBS = 10_000
+JOBS = examples(4_000, 10_000)
 
 
 def publish(queue: Queue, notes: Path) -> None:
@@ -42,7 +43,7 @@ def out_of_order(begun: list[int]) -> list[int]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("options", [{"async_slots": 0}, {"threads": 1, "async_slots": 0}])
-def test_ten_thousand_jobs_begin_in_order(
+def test_thousands_of_jobs_begin_in_order(
     workers: WorkerFixture, tmp_path: Path, options: dict[str, int]
 ) -> None:
     """Q-01, X-25."""

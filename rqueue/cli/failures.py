@@ -165,6 +165,10 @@ OTHER_WORDS = {
     "start": "Did you mean 'worker', 'dev' or 'resume'?",
     "run": "Did you mean 'worker'?",
     "stop": "Did you mean 'pause'? A pool ends with SIGTERM.",
+    **{
+        word: f"Did you mean 'pipeline {word}'?"
+        for word in ("archive", "report", "replay", "plan", "load", "compact")
+    },
 }
 """Commands that others have, by the words of ours."""
 
@@ -194,15 +198,19 @@ QUEUE_OPTION = ("-q", "--queue")
 
 
 def queue_hint(context: click.Context | None, *, option: bool) -> str:
-    """Where a command wants the queue, for who named it by an option, or without one; "" where it
-    wants none."""
-    for parameter in () if context is None else context.command.params:
+    """Where a command wants the queue, and the lake, for who named one by an option, or without;
+    "" where it wants none."""
+    parameters = () if context is None else context.command.params
+    lake = any("--lake" in parameter.opts for parameter in parameters)
+    for parameter in parameters:
         path = context.command_path if context is not None else ""
         if option and isinstance(parameter, click.Argument):
             if parameter.name in ("queue", "queues", "source"):
                 return f"The queue stands without an option here: {path} QUEUE"
         elif not option and isinstance(parameter, click.Option) and "-q" in parameter.opts:
-            return f"The queue is named by an option here: {path} -q QUEUE"
+            both = f"The lake and the queue are named by options here: {path} --lake FOLDER"
+            alone = f"The queue is named by an option here: {path}"
+            return f"{both if lake else alone} -q QUEUE"
     return ""
 
 

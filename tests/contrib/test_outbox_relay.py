@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import MetaData, create_engine
 from sqlalchemy.orm import Session
 
 from rqueue.client._sync.queue import Queue
 from rqueue.client.numbered_batches import NumberedBatches
-from rqueue.contrib.sqlalchemy import Relay
+from rqueue.contrib.sqlalchemy import Outbox, Relay
 from rqueue.contrib.sqlalchemy.store import EngineStore
 from rqueue.errors import ConnectionLost
 from tests.contrib import outbox_shop
@@ -25,6 +26,42 @@ queue, shop = outbox_shop.queue, outbox_shop.shop
 
 
 # -- the relay -------------------------------------------------------------------------------------
+
+
+def test_a_database_without_tables_is_said_once_with_what_makes_them(
+    tmp_path: Path, queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    monkeypatch.setenv("RQUEUE_URL", str(queue.settings.url))
+    makes = "rqueue.contrib.sqlalchemy tables DATABASE --create'"
+    for command in (["status"], ["retry"], ["relay", "--once"]):
+        said = outbox(command[0], url, *command[1:], code=2)
+        assert said.startswith("outbox: no such table: rqueue_outbox (run the migration")
+        assert makes in said and said.count("\n") == 1
+    store = EngineStore(create_engine(url), Outbox(MetaData()).tables)
+    tries: list[int] = []
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            tries.append(1)
+            if len(tries) == 5:
+                self.set()
+            return self.is_set()
+
+    Relay(store, lambda _: queue).run(Stop())
+    store.engine.dispose()
+    (warning,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert makes in warning.getMessage()
+
+
+def test_a_relay_wants_to_know_where_the_queues_are(
+    no_defaults: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RQUEUE_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    said = outbox("relay", f"sqlite:///{tmp_path}/x.db", code=2)
+    assert said.startswith("outbox: url: no server: set RQUEUE_URL=redis://host:6379/0")
 
 
 def test_order_is_kept_over_batches_and_queues(shop: Shop) -> None:

@@ -16,7 +16,9 @@ __all__ = ["print_status", "retry", "run_relay"]
 
 
 def run_relay(relay: Relay, *, once: bool) -> None:
-    """Move jobs until a signal says to stop; `once`: what is there now."""
+    """Move jobs until a signal says to stop; `once`: what is there now. Raises ConfigError where
+    nothing says where the queues are."""
+    relay.queue("default")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     if once:
         echo(f"{many(relay.move_all(), 'job')} moved")

@@ -15,6 +15,7 @@ stands by until the first one ends.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from rqueue.logs import logger
 from rqueue.model.job import JobState
 from rqueue.protocol.put_buffer import backoff
 
-__all__ = ["BATCH", "KEEP_S", "POLL_S", "Relay"]
+__all__ = ["BATCH", "KEEP_S", "POLL_S", "Relay", "problem_of"]
 
 log = logger("rqueue.outbox")
 
@@ -63,6 +64,10 @@ class _Pace:
     failures: int = 0
 
 
+_NO_TABLE = re.compile(r"no such table|relation .* does not exist")
+"""What SQLite and PostgreSQL say of a table that is not there."""
+
+
 @dataclass(slots=True)
 class Relay:
     """Moves the jobs of one outbox.
@@ -82,6 +87,7 @@ class Relay:
     on_moved: Callable[[int], object] | None = None
     _paces: dict[str, _Pace] = field(default_factory=dict)
     _clean_at: float = 0.0
+    _failures: int = 0
 
     # -- run ---------------------------------------------------------------------------------------
 
@@ -89,18 +95,17 @@ class Relay:
         """Move jobs until `stop` is set. Goes on while Redis or the database cannot be reached,
         with a warning in the log."""
         errors: tuple[type[Exception], ...] = (RQueueError, *self.store.errors)
-        failures = 0
         while not stop.is_set():
             try:
                 with self.store.bell() as bell:
                     if self._leads(bell, stop):
-                        failures = 0
                         self._run(bell, stop)
             except errors as error:
-                failures += 1
-                level = logging.WARNING if failures == 1 else logging.DEBUG
-                log.log(level, "outbox: %s; it is tried again and again", _line(error))
-                stop.wait(backoff(failures))
+                self._failures += 1
+                level = logging.WARNING if self._failures == 1 else logging.DEBUG
+                said = problem_of(error, self.store)
+                log.log(level, "outbox: %s; it is tried again and again", said)
+                stop.wait(backoff(self._failures))
 
     def _leads(self, bell: Bell, stop: threading.Event) -> bool:
         """Wait until no other relay moves these jobs; False where it was stopped before."""
@@ -117,6 +122,7 @@ class Relay:
     def _run(self, bell: Bell, stop: threading.Event) -> None:
         while not stop.is_set():
             moved = self.move_all(stop)
+            self._failures = 0  # not before: what opens may have no tables yet
             if time.monotonic() >= self._clean_at:
                 self.clean()
                 self._clean_at = time.monotonic() + CLEAN_S
@@ -220,6 +226,12 @@ class Relay:
                     gone += 1
             last = found[-1]
         return gone
+
+
+def problem_of(error: BaseException, store: OutboxStore) -> str:
+    """An error of the database in one line, and what makes its tables, where it has none."""
+    line = _line(error)
+    return f"{line} ({store.missing})" if _NO_TABLE.search(line) else line
 
 
 def _line(error: BaseException) -> str:

@@ -110,6 +110,11 @@ class OutboxStore(Protocol):
         """What is raised where the database cannot be used."""
         ...
 
+    @property
+    def missing(self) -> str:
+        """What to do where the database has no tables of an outbox."""
+        ...
+
     def bell(self) -> AbstractContextManager[Bell]:
         """Open the connection that lasts."""
         ...

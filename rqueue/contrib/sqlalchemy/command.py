@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable, DDLElement
 from rqueue.cli.output import echo
 from rqueue.contrib.outbox.command import print_status, run_relay
 from rqueue.contrib.outbox.command import retry as retry_refused
-from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S
+from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S, problem_of
 from rqueue.contrib.outbox.store import require_database
 from rqueue.contrib.sqlalchemy.outbox import Outbox
 from rqueue.contrib.sqlalchemy.store import EngineStore
@@ -46,15 +46,18 @@ def with_engine(command: Callable[..., None]) -> Callable[..., None]:
             engine = create_engine(database)
             try:
                 require_database(engine.dialect.name)
-                command(engine, Outbox(MetaData(), schema=schema), **options)
+                outbox = Outbox(MetaData(), schema=schema)
+                command(engine, outbox, **options)
+            except SQLAlchemyError as error:
+                problem = problem_of(error, EngineStore(engine, outbox.tables))
+            else:
+                return
             finally:
                 engine.dispose()
         except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
             problem = f"DATABASE: {error}"
-        except (SQLAlchemyError, RQueueError) as error:
+        except RQueueError as error:
             problem = str(error).partition("\n")[0]
-        else:
-            return
         echo(f"outbox: {problem}", err=True)
         sys.exit(2)
 

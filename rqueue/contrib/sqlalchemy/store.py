@@ -81,6 +81,14 @@ class EngineStore:
         driver: Any = self.engine.dialect.loaded_dbapi
         return SQLAlchemyError, driver.Error
 
+    @property
+    def missing(self) -> str:
+        """What to do where the database has no tables of an outbox."""
+        return (
+            "run the migration that makes the outbox's tables, or 'python -m"
+            " rqueue.contrib.sqlalchemy tables DATABASE --create'"
+        )
+
     @contextmanager
     def bell(self) -> Iterator[EngineBell]:
         """A connection; its session ends with it, and so do lock and LISTEN."""

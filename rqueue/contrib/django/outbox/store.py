@@ -71,6 +71,11 @@ class DjangoStore:
         """Django's, and the driver's own: it waits by itself."""
         return DatabaseError, connections[self.alias].Database.Error
 
+    @property
+    def missing(self) -> str:
+        """What to do where the database has no tables of an outbox."""
+        return "run 'manage.py migrate'"
+
     @contextmanager
     def bell(self) -> Iterator[DjangoBell]:
         """The thread's connection; its session ends with it, and so do lock and LISTEN."""

@@ -11,7 +11,7 @@ from rqueue.client.default_queues import queue
 from rqueue.contrib.django.outbox.jobs import database
 from rqueue.contrib.django.outbox.store import DjangoStore
 from rqueue.contrib.outbox.command import print_status, retry, run_relay
-from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S, Relay
+from rqueue.contrib.outbox.relay import BATCH, KEEP_S, POLL_S, Relay, problem_of
 from rqueue.errors import RQueueError
 from rqueue.model.times import parse_duration
 
@@ -38,14 +38,19 @@ class Command(BaseCommand):
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         """Run one of the three. Raises CommandError."""
         try:
-            code = self._run(verb, options)
+            store = DjangoStore(database())
         except RQueueError as error:
             raise CommandError(str(error), returncode=2) from None
+        try:
+            code = self._run(store, verb, options)
+        except RQueueError as error:
+            raise CommandError(str(error), returncode=2) from None
+        except store.errors as error:
+            raise CommandError(f"outbox: {problem_of(error, store)}", returncode=2) from None
         if code:
             sys.exit(code)
 
-    def _run(self, verb: str, options: dict[str, Any]) -> int:
-        store = DjangoStore(database())
+    def _run(self, store: DjangoStore, verb: str, options: dict[str, Any]) -> int:
         if verb == "status":
             return print_status(store)
         if verb == "retry":

@@ -17,6 +17,8 @@ from datetime import timedelta
 from math import isfinite
 from typing import Any
 
+from rqueue.tasks.other_words import explained
+
 __all__ = ["Cancelled", "Control", "Refuse", "Reject", "Retry", "Snooze"]
 
 
@@ -47,6 +49,7 @@ class Retry(Control):
     `after`: seconds (or a timedelta) to wait; None leaves it to the job's retry policy.
     """
 
+    @explained("Retry", "write Retry(after=seconds)")
     def __init__(self, after: float | timedelta | None = None, reason: str = "") -> None:
         super().__init__(after, reason)
         self.after = None if after is None else _seconds(after, "after")

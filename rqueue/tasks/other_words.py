@@ -34,6 +34,7 @@ _SECONDS = "time_limit is in seconds"
 _LIVES = "ttl is in seconds"
 _DELAY = "a call is delayed by enqueue_in(seconds, ...)"
 
+_WHERE = "rqueue.configure(url), or RQUEUE_URL"
 _FOLLOWS = "task.s(...).on_success(other.s()) says what follows a call"
 _FAILED = "task.s(...).on_error(other.s()) says what follows a call that failed"
 _LATER = "s(...), a call that is made later, in a chain, group or chord"
@@ -73,6 +74,8 @@ OPTION_WORDS = {
     "countdown": _DELAY,
     "_defer_by": _DELAY,
     "eta": "a call is enqueued for a time by enqueue_at(when, ...)",
+    "defer_by": _DELAY,
+    "defer_until": "a call is enqueued for a time by enqueue_at(when, ...)",
     "_defer_until": "a call is enqueued for a time by enqueue_at(when, ...)",
     "acks_late": "ack is 'late', the default, or 'early'",
     "bind": "the job is current_job()",
@@ -256,6 +259,13 @@ MODULE_WORDS = {
     "Worker": "the command 'rqueue worker MODULE QUEUE...'",
     "cron": "@task(cron=...), or queue(name).schedules.set(...)",
     "crontab": "@task(cron=...), or queue(name).schedules.set(...)",
+    "create_pool": _WHERE,
+    "RedisSettings": _WHERE,
+    "set_broker": _WHERE,
+    "get_broker": _WHERE,
+    "WorkerSettings": "the options of 'rqueue worker', or its pool file; App(lifespan=...)",
+    "StubBroker": "in_memory() of rqueue.testing, or the fixture 'rqueue' of pytest",
+    "middleware": "App(middleware=[...])",
 }
 """Names of other queues' packages, by ours."""
 

@@ -178,6 +178,14 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
         lambda: RQUEUE.send_task,
         "rqueue has no 'send_task'; here it is queue(name).enqueue('app.task'",
     ),
+    (lambda: RQUEUE.create_pool, "has no 'create_pool'; here it is rqueue.configure(url), or RQ"),
+    (
+        lambda: RQUEUE.set_broker,
+        "has no 'set_broker'; here it is rqueue.configure(url), or RQUEUE_",
+    ),
+    (lambda: RQUEUE.WorkerSettings, "here it is the options of 'rqueue worker', or its pool file"),
+    (lambda: RQUEUE.Retry(defer=5), "argument 'defer'; write Retry(after=seconds)"),
+    (lambda: OK.options(defer_until=5), "a call is enqueued for a time by enqueue_at(when, ...)"),
     (lambda: declared(serializer="pickle"), "arguments and results are JSON"),
     (lambda: OK.enqueue(object()), "object is not JSON; pass its id, or a dict of what the task"),
     # the job afterwards

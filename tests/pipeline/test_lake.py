@@ -171,7 +171,7 @@ def test_spark_itself_reads_what_is_listed(lake: Lake, spark: SparkSession) -> N
 
 
 def test_there_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"lake: there is none at file:.*/empty: rqueue pipeline"):
+    with pytest.raises(ConfigError, match=r"none at file:.*/empty: .*, with the first rows of"):
         lakes.read(spark, str(tmp_path / "empty"))
     with pytest.raises(LakeError, match="needs a path"):
         lakes.read(spark, " ")

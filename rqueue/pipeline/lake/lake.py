@@ -102,7 +102,9 @@ class Lake:
         snapshot = self.snapshot()
         if not snapshot.files:
             raise ConfigError(
-                "lake", f"there is none at {self.path}: rqueue pipeline archive makes one"
+                "lake",
+                f"there is none at {self.path}: rqueue pipeline archive makes one, with the first"
+                " rows of history that it finds",
             )
         return snapshot
 

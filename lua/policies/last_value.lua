@@ -86,7 +86,9 @@ local function last_value_displace(base, jobs, plan)
       end
       latest[key], arriving[job.id] = job.id, true
     else
+      -- it becomes due with the one that displaces it, and after it: it is in no place any more
       plan.gone[job.id] = true
+      plan.victims[#plan.victims + 1] = { id = job.id }
     end
   end
   if #older > 0 then last_value_older(base, older, plan.victims) end

@@ -275,7 +275,13 @@ end
 --- A job that waits leaves: out of its place, and the next one of its strand has its turn. Answers `ready`; nil where it does
 --- not stand here.
 local function shares_unblock(base, _, job)
-  if not shares_takes(job) then return nil end
+  if not shares_takes(job) then
+    -- it stands in a list, and where no strand has a ready job there are no turns; nobody has looked at these keys
+    if redis.call('EXISTS', base .. 'heads') == 0 and type(redis.pcall('HLEN', base .. 'turns')) == 'number' then
+      shares_rest(base)
+    end
+    return nil
+  end
   local member, strand = schedule_member(job, job.id), shares_strand_of(job.level, shares_name(job.tags))
   local score = redis.call('ZSCORE', base .. 'heads', member)
   if not score then

@@ -116,3 +116,17 @@ def test_nothing_is_kept_of_who_waited_for_what_failed(q: QueueFixture) -> None:
     consumer.reject("parent", "no")
     assert q.queue.job("child").state() is JobState.CANCELLED
     assert q.look().hash("edges") == {}
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "wait"])
+def test_who_comes_to_wait_for_what_failed_is_stopped(q: QueueFixture, on_failure: str) -> None:
+    """C-07, Q-73: as one that waited before."""
+    q.queue.configure(dead_letters=False)
+    q.put("parent")
+    consumer = q.join(1)
+    consumer.pull()
+    consumer.reject("parent", "no")
+    waits = Parents(1, ids=("parent",), on_failure=on_failure).text
+    q.queue.enqueue_puts([Put("child", b'["t"]', waits=waits)])
+    assert q.queue.job("child").state() is JobState.CANCELLED
+    assert not {"edges", "deferred"} & q.look().keys.keys()

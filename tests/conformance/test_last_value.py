@@ -186,6 +186,19 @@ def test_a_delayed_value_takes_part_when_it_is_due(lv: QueueFixture) -> None:
 
 
 @every_place
+def test_a_retry_and_a_delayed_value_become_due_in_one_step(lv: QueueFixture) -> None:
+    """As in two: the value that is due first displaces the retry, which waits still."""
+    put(lv, "a1")
+    consumer = lv.join(3)
+    consumer.retry(*consumer.pull(), delay=5.0)
+    put(lv, "a2", delay_ms=1000)
+    move_time(lv.queue, 5001)
+    assert ids(consumer.pull()) == ["a2"]
+    assert ended(lv, "a1") is JobState.DISPLACED
+    consumer.ack("a2")
+    empty(lv)
+
+
 def test_in_one_batch_the_last_of_a_key_wins(lv: QueueFixture) -> None:
     puts = [Put(name, b"[]", key=name[0]) for name in ("a1", "b1", "a2", "a3")]
     reply = execute(lv.queue.redis, commands.enqueue(lv.queue.keys, puts))

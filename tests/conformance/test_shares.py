@@ -289,3 +289,19 @@ def test_history_names_the_share(q: QueueFixture, way: str) -> None:
         c.settle(done=[(job, None) for job in c.pull()])
     rows = plain_rows(q.queue.redis, q.queue.keys)
     assert {row["id"]: row["share"] for row in rows} == {"a1": "a", "-1": ""}
+
+
+@pytest.mark.parametrize("how", ["expire", "cancel", "cancel_all"])
+def test_a_level_is_at_rest_when_people_take_the_last_job(q: QueueFixture, how: str) -> None:
+    put(q, "b1", "-1")
+    consumer = q.join(1)
+    assert ids(consumer.pull()) == ["b1"]
+    consumer.settle(ack=["b1"])
+    match how:
+        case "expire":
+            execute(q.queue.redis, commands.expire(q.queue.keys, ["-1"]))
+        case "cancel":
+            q.queue.cancel("-1")
+        case _:
+            q.queue.cancel_all()
+    empty(q)

@@ -3,15 +3,26 @@
 import redis
 
 from rqueue.protocol.policies import Kind
-from tests.property.planted import HEAR, Fault, Step, begin, each, is_found, retry_later, settle
+from tests.property.planted import (
+    HEAR,
+    PULL,
+    Fault,
+    Step,
+    begin,
+    each,
+    is_found,
+    pass_time,
+    retry_later,
+    settle,
+)
 
 POLICY = "policies/last_value.lua"
 SHELF = "policies/last_value/shelf.lua"
 
 
-def put(*keys: str) -> Step:
+def put(*keys: str, delay: int = 0) -> Step:
     """Jobs of these keys, enqueued together."""
-    jobs = [(4, 0, 0, 0, 1)] * len(keys)
+    jobs = [(4, delay, 0, 0, 1)] * len(keys)
     return "enqueue", {"jobs": jobs, "immediate": False, "names": keys}
 
 
@@ -29,6 +40,21 @@ FAULTS = [
         "{ 'heads', 'scheduled' }",
         "{ 'heads' }",
         (begin((1, 0)), put("a"), HEAR, retry_later("old"), put("a")),
+    ),
+    Fault(
+        "a retry that is displaced by a value which becomes due with it does not end",
+        POLICY,
+        "      plan.victims[#plan.victims + 1] = { id = job.id }\n    end\n",
+        "    end\n",
+        (
+            begin((1, 0)),
+            put("a"),
+            HEAR,
+            retry_later("old"),
+            put("a", delay=700),
+            pass_time(900),
+            PULL,
+        ),
     ),
     Fault(
         "of a batch all stand in line",

@@ -63,13 +63,12 @@ class Waiting(WakeUps):
         """These become ready in this order, and what waits of their keys ends. Returns those of
         them that no other one displaces."""
         older: list[str] = []
-        mine: list[str] = []
         for job in jobs:
             before = self.latest.get(job.key, job.id)
             if job.key and job.id not in older:
                 older += [before] if before != job.id else []
                 self.latest[job.key] = job.id
-                mine.append(job.id)
+        mine = [job.id for job in jobs]
         scheduled = [id for *_, id in self.scheduled]
         over = [[id for id in older if id in some] for some in (mine, self.open, scheduled)]
         self.open = [id for id in self.open if id not in over[1]]

@@ -29,7 +29,7 @@ local function flows_defers(base, plan, now)
         end
         table.insert(joins[one.id], { place = string.format('%d', place - 1), one = ended })
       end
-      if not one.waits.away and (not ended or ended.state == 'dead') then
+      if not one.waits.away and (not ended or FLOWS.may_return(base, ended)) then
         edges[id] = (edges[id] or '') .. string.format('%d ', place - 1) .. one.id .. '\n'
       end
     end

@@ -98,6 +98,10 @@ FAULTS = [
     Fault("a ten is left out", MEMBER, "(place + 1) / 10", "place / 9"),
     Fault("a place may be said in two ways", MEMBER, "string.byte(digits) == 48", "false"),
     Fault("a place of another job counts", DONE, "runs and id == stem .. digit", "runs and digit"),
+    Fault(
+        "ten count unseen", DONE, " and table.concat(gone, '\\n', i, i + 9) == member_ten(stem)", ""
+    ),
+    Fault("of ten the last one counts not", DONE, "= place + 10, i + 9", "= place + 9, i + 9"),
     Fault("who has so many members has more", DONE, "return kept", "return runs"),
     Fault("the last one of a run counts not", DONE, "runs[at], digit = place,", "digit ="),
     Fault("of a long run the first places count alone", HEARD, "first + bits\n", "last + 1\n"),

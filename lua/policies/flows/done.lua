@@ -3,10 +3,14 @@
 --- The jobs that these ids are derived from, and the places of each, as runs: {first, last, first, last, ...}.
 local function flows_done_members(gone)
   local order, members, job, place, runs, at = {}, {}, nil, nil, nil, 0
-  local stem, digit
-  for i = 1, #gone do
+  local count, i, stem, digit = #gone, 1, nil, nil
+  while i <= count do
     local id = gone[i]
-    if runs and id == stem .. digit then
+    if digit == '0' and i + 9 <= count and table.concat(gone, '\n', i, i + 9) == member_ten(stem) then
+      place, i = place + 10, i + 9
+      runs[at] = place
+      stem, digit = member_following(gone[i], job, place)
+    elseif runs and id == stem .. digit then
       place = place + 1
       runs[at], digit = place, MEMBER_NEXT[digit]
       if not digit then stem, digit = member_following(id, job, place) end
@@ -20,6 +24,7 @@ local function flows_done_members(gone)
         stem, digit = member_following(id, job, place)
       end
     end
+    i = i + 1
   end
   return order, members
 end

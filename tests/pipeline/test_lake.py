@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import uuid
@@ -11,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +30,7 @@ from rqueue.pipeline.lake import lake as lakes
 from rqueue.pipeline.lake.file_list import Entry, LakeFile
 from rqueue.pipeline.lake.files import Files
 from rqueue.pipeline.lake.lake import SCHEMA, Lake, day_column, day_of
+from rqueue.spark.errors import spark_is_gone
 from rqueue.spark.schemas import HISTORY_COLUMNS, arrow_schema
 from tests.pipeline.history_rows import DAY, FIRST, T0, frame, table
 
@@ -199,6 +202,16 @@ def test_a_lake_that_was_moved(lake: Lake, spark: SparkSession) -> None:
     add(moved, {"id": "2", "at": 2, "queue": odd})  # the next list has the new place in it
     assert not moved.snapshot().moved
     assert ids(moved) == ["1", "2"]
+
+
+def test_a_java_that_is_gone_is_said_of_no_file(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+    monkeypatch.setattr(lake.files, "_at", Mock(side_effect=refused))
+    with pytest.raises(ConnectionRefusedError) as found:
+        lake.files.delete("_rqueue/staging")
+    assert spark_is_gone(found.value)
 
 
 # -- columns ---------------------------------------------------------------------------------------

@@ -37,6 +37,13 @@ KEYS = QueueKeys(QUEUE)
 
 
 @pytest.fixture
+def spark_alone(sparks: Sparks) -> Iterator[SparkSession]:
+    """The session, which nobody uses afterwards: of Pythons that were killed it may ask more."""
+    yield sparks.get()
+    sparks.end_session()
+
+
+@pytest.fixture
 def lone(make_server: Callable[..., EmbeddedRedis]) -> EmbeddedRedis:
     """A server of this test alone, which loses nothing when it is killed."""
     return make_server(config={"appendfsync": "always"})
@@ -125,7 +132,7 @@ def test_patience_ends(spark: SparkSession, lone: EmbeddedRedis, tmp_path: Path)
 
 
 def test_what_spark_fails_with_is_tried_again(
-    spark: SparkSession,
+    spark_alone: SparkSession,
     lone: EmbeddedRedis,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -134,7 +141,7 @@ def test_what_spark_fails_with_is_tried_again(
     monkeypatch.setattr(recovery, "FIRST_S", 0.1)
     rounds = examples(1, 3)
     with redis.Redis.from_url(lone.url) as client:
-        it = Running(spark, lone.url, tmp_path / "lake")
+        it = Running(spark_alone, lone.url, tmp_path / "lake")
         for number in range(rounds):
             write(client, KEYS, entries=1, rows=10, first=10 * number)
             it.wait_for(lambda number=number: it.rows() == 10 * number + 10)
@@ -146,7 +153,7 @@ def test_what_spark_fails_with_is_tried_again(
         it.wait_for(lambda: it.rows() == 10 * rounds + 10)
         assert isinstance(it.end(), Archived)
         assert "again" in it.kinds()
-        lake = lakes.read(spark, str(tmp_path / "lake"))
+        lake = lakes.read(spark_alone, str(tmp_path / "lake"))
         assert archived_once(client, [QUEUE], lake) == 10 * rounds + 10
 
 

@@ -176,6 +176,8 @@ class Files:
         except Py4JJavaError as error:
             said = str(error.java_exception.getMessage() or error.java_exception.toString())
             raise LakeError(f"{name}: {' '.join(said.split())}") from None
+        except ConnectionError:
+            raise  # Java is gone, of which a file's name says nothing
         except OSError as error:
             raise LakeError(f"{error.filename or name}: {error.strerror}") from None
 

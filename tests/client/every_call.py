@@ -161,6 +161,7 @@ INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "purge_dead": lambda i: i.purge_dead("q"),
     "history": lambda i: list(i.history("q")),
     "last_rows": lambda i: i.last_rows("q", 5),
+    "parked": lambda i: i.parked("q", ["id"]),
     "follow_history": lambda i: next(i.follow_history("q")),
     "stats": lambda i: i.stats("q", wait=lambda _seconds: None),
 }

@@ -55,6 +55,9 @@ class AsyncEnqueuing(AsyncQueueCalls):
                 if sent is not None:
                     earlier, sent = sent, None
                     handles += await self._stored(*earlier, max_wait)
+                if (learned := self._learned()) is not None:
+                    handles += await learned.store(batch, max_wait)
+                    continue
                 sent = batch, await self.begin_here(batch)
         finally:
             if sent is not None:
@@ -115,6 +118,10 @@ class AsyncEnqueuing(AsyncQueueCalls):
     def server(self) -> Hashable:
         """What is one for all queues whose calls one server answers, over the same connections."""
         return self._transport.server_of(self.keys.meta)
+
+    def _learned(self) -> AsyncShards[Any] | None:
+        """The shards, where a call that has come back meanwhile was told of them."""
+        return self._shards
 
     def _spread(self) -> AsyncShards[Any]:
         """This queue has shards, as one of its calls has learned: its jobs go there from now on."""

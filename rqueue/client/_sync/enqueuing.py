@@ -56,6 +56,9 @@ class Enqueuing(QueueCalls):
                 if sent is not None:
                     earlier, sent = sent, None
                     handles += self._stored(*earlier, max_wait)
+                if (learned := self._learned()) is not None:
+                    handles += learned.store(batch, max_wait)
+                    continue
                 sent = batch, self.begin_here(batch)
         finally:
             if sent is not None:
@@ -116,6 +119,10 @@ class Enqueuing(QueueCalls):
     def server(self) -> Hashable:
         """What is one for all queues whose calls one server answers, over the same connections."""
         return self._transport.server_of(self.keys.meta)
+
+    def _learned(self) -> Shards[Any] | None:
+        """The shards, where a call that has come back meanwhile was told of them."""
+        return self._shards
 
     def _spread(self) -> Shards[Any]:
         """This queue has shards, as one of its calls has learned: its jobs go there from now on."""

@@ -154,6 +154,27 @@ def test_a_batch_that_is_larger_than_a_round(server: EmbeddedRedis, queue_name: 
         assert not any(handle.created for handle in again)
 
 
+def test_who_learns_that_a_queue_is_spread_sends_it_no_more(
+    server: EmbeddedRedis, queue_name: str
+) -> None:
+    with ShardedQueue(queue_name, server.url, shards=2) as sharded:
+        sharded.table()
+        with Queue(queue_name, server.url) as queue:
+            begun: list[int] = []
+
+            def calls() -> Iterator[Call]:
+                for number in range(1000):
+                    if queue._shards is not None:
+                        begun.append(number)
+                    yield Call("t", [number], None, Options(id=f"j{number}"))
+
+            handles = queue.enqueue_many(calls())
+            assert [handle.id for handle in handles] == [f"j{number}" for number in range(1000)]
+            assert begun[0] == 500
+            assert {handle.queue for handle in handles} == {f"{queue_name}~0", f"{queue_name}~1"}
+        assert (sharded.counts()).ready == 1000
+
+
 def test_steps_of_a_shard_are_of_one_size() -> None:
     for count in (1, STEP_MOST, STEP_MOST + 1, 1000, 2001):
         steps = _even(list(range(count)))

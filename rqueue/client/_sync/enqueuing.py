@@ -121,7 +121,7 @@ class Enqueuing(QueueCalls):
         return self._transport.server_of(self.keys.meta)
 
     def _learned(self) -> Shards[Any] | None:
-        """The shards, where a call that has come back meanwhile was told of them."""
+        """The shards, where the answer to a call has named them by now."""
         return self._shards
 
     def _spread(self) -> Shards[Any]:

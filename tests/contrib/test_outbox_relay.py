@@ -29,7 +29,11 @@ queue, shop = outbox_shop.queue, outbox_shop.shop
 
 
 def test_a_database_without_tables_is_said_once_with_what_makes_them(
-    tmp_path: Path, queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    no_defaults: Any,
+    tmp_path: Path,
+    queue: Queue,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     monkeypatch.setenv("RQUEUE_URL", str(queue.settings.url))

@@ -41,6 +41,19 @@ def window(pick: int, jobs: int) -> Step:
 
 GONE: tuple[Step, ...] = (begin(1, 1), put("a", "a"), pull(0), ("leave", {"pick": 0, "dies": True}))
 
+LEFT: tuple[Step, ...] = (
+    begin(1, 1),
+    put("a", "b"),
+    pull(0),
+    settle("later", pulls=True),
+    pull(1),
+    ("join", {"window": (2, 0), "rank": 1}),
+    put("", ""),
+    ("pass_time", {"ms": 900, "renews": False}),
+    pull(2, jobs=1),
+)
+"""Who takes one of two promotes a job of an owner that has no room, and passes on the other one."""
+
 FAULTS = [
     Fault(
         "who is delivered a job directly does not own its group",
@@ -120,6 +133,13 @@ FAULTS = [
             settle("release"),
             ("join", {"window": (0, 0), "rank": 0}),
         ),
+    ),
+    Fault(
+        "what comes back to its owner stands for work that is left",
+        TELL,
+        "if not left then jobs",
+        "if true then jobs",
+        LEFT,
     ),
     Fault(
         "a pull takes from another one's groups",

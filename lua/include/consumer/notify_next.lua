@@ -22,8 +22,12 @@ local function notify_next(base, queue, work)
   if redis.call('EXISTS', base .. 'interested') == 0 then return end
   if work == nil then work = notify_next_work_waits(base, queue) end
   --- @if tell
-  -- it may be that nobody who waits takes it: the schedule is watched all the same
-  if work and consumer_notify(base, queue.now, 1, queue.timer, queue.ranked) > 0 then return end
+  if work then
+    local woken
+    --- @each woken = tell(base, queue.now, 1, queue.timer, queue.ranked, { left = true })
+    -- it may be that nobody who waits takes it: the schedule is watched all the same
+    if woken > 0 then return end
+  end
   work = false
   --- @end
   --- @if timed

@@ -7,13 +7,13 @@
 --- Notify consumers of work that they can take. Owners of what became ready for them in this call, each of them: nobody
 --- else takes it. Where the call is about nobody's work and does not know what became ready, all owners that have some.
 --- Then others, best first and no more (Q-37, H-16), of what anybody may take: what became so in this call, at least
---- what of `jobs` is no owner's, as far as it still is. `how` = {except=, idle=}: not this consumer; only where no
---- consumer is notified.
+--- what of `jobs` is no owner's, as far as it still is. `how` = {except=, idle=, left=}: not this consumer; only where
+--- no consumer is notified; `jobs` are left beside what became ready, so that none of them is an owner's.
 local function sticky_tell(base, now, jobs, timer, ranked, how)
   local own, common, known = STICKY.own, STICKY.common, next(STICKY.own) ~= nil or STICKY.common > 0
   STICKY.own, STICKY.common = {}, 0
   if redis.call('EXISTS', base .. 'interested') == 0 then return 0 end
-  local except, woken, names, free = how and how.except, 0, {}, 0
+  local except, left, woken, names, free = how and how.except, how and how.left, 0, {}, 0
   local function wake(name)
     local row = redis.call('HGET', base .. 'consumer:' .. name, 'jobs')
     consumer_wake(base, now, name)
@@ -29,7 +29,7 @@ local function sticky_tell(base, now, jobs, timer, ranked, how)
   end
   for _, name in ipairs(names) do
     local its = own[name] or 0
-    jobs = jobs - its
+    if not left then jobs = jobs - its end
     if name ~= except and redis.call('ZSCORE', base .. 'interested', name)
       and redis.call('EXISTS', sticky_key(base, name)) == 1 then
       free = free + math.max(0, wake(name) - math.max(1, its))

@@ -9,14 +9,14 @@ times.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
 from rqueue.model.names import check_queue
+from rqueue.model.rendezvous import KeyOwners, hash_of, score
 from rqueue.model.server_url import problem_of
 
 __all__ = ["SHARDS_MAX", "WEIGHT_MAX", "Move", "Shard", "ShardTable", "home", "shard_of_name"]
@@ -26,29 +26,12 @@ SHARDS_MAX, WEIGHT_MAX = 1000, 100
 PAST_MAX = 64
 """Earlier changes that a table remembers at the most: of those before them ids are not asked."""
 
-KEYS_KNOWN = 16_384
-"""Keys of which it is remembered where they belong, by one version of a table: some MB."""
-
 _FIELDS = ("version", "moving", "past")
 """Those that are no row of a shard."""
 
 _CHANGE = re.compile(r"(\d{1,15})([+-])(\d{1,3})\*(\d{1,3})")
 
 State = Literal["open", "draining", "closed", "gone"]
-
-_MASK = 2**64 - 1
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
-
-
-def _score(one: int, other: int) -> int:
-    """A number that looks like chance, of two that do: the last steps of MurmurHash3."""
-    mixed = one ^ other
-    mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & _MASK
-    mixed = (mixed ^ (mixed >> 33)) * 0xC4CEB9FE1A85EC53 & _MASK
-    return mixed ^ (mixed >> 33)
 
 
 class Shard(NamedTuple):
@@ -208,32 +191,21 @@ class ShardTable:
         return f"{self.queue}~{shard if isinstance(shard, int) else shard.number}"
 
     @cached_property
-    def _seeds(self) -> list[tuple[int, Shard]]:
-        return [
-            (_hash(f"{shard.number} {part}"), shard)
+    def _owners(self) -> KeyOwners:
+        """Of one version that stays as it is."""
+        return KeyOwners(
+            (hash_of(f"{shard.number} {part}"), shard.number)
             for shard in self.open
             for part in range(shard.weight)
-        ]
+        )
 
-    @cached_property
-    def shard_of(self) -> Callable[[str], Shard]:
-        """The open shard that a key belongs to. Of one version that stays as it is: the keys of
-        late are remembered."""
-        return lru_cache(KEYS_KNOWN)(self._highest)
+    def shard_of(self, key: str) -> Shard:
+        """The open shard that a key belongs to."""
+        return self.shards[self._owners.of(key)]
 
-    def _highest(self, key: str) -> Shard:
-        hashed, most, found = _hash(key), -1, None
-        for seed, shard in self._seeds:
-            # `_score`, written out: it is asked for each shard
-            mixed = hashed ^ seed
-            mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & _MASK
-            mixed = (mixed ^ (mixed >> 33)) * 0xC4CEB9FE1A85EC53 & _MASK
-            mixed ^= mixed >> 33
-            if mixed > most:
-                most, found = mixed, shard
-        if found is None:
-            raise ValueError("it has no open shard")
-        return found
+    def numbers_of(self, keys: Sequence[str]) -> list[int]:
+        """The numbers of the open shards that these keys belong to."""
+        return self._owners.of_all(keys)
 
     @cached_property
     def _layouts(self) -> list[dict[int, int]]:
@@ -256,7 +228,7 @@ class ShardTable:
             for number, weight in layout.items():
                 parts[number] = max(parts.get(number, 0), weight)
         return [
-            (_hash(f"{number} {part}"), number, part)
+            (hash_of(f"{number} {part}"), number, part)
             for number, weight in parts.items()
             for part in range(weight)
         ]
@@ -266,8 +238,8 @@ class ShardTable:
         may know ids of its jobs."""
         if not self.past:
             return []
-        hashed = _hash(key)
-        ranked = sorted(self._past_seeds, key=lambda seed: -_score(hashed, seed[0]))
+        hashed = hash_of(key)
+        ranked = sorted(self._past_seeds, key=lambda seed: -score(hashed, seed[0]))
         found = {self.shard_of(key).number: True}
         for layout in self._layouts:
             owner = next((n for _, n, part in ranked if part < layout.get(n, 0)), None)
@@ -320,8 +292,8 @@ def shard_of_name(name: str) -> tuple[str, int] | None:
 
 def home(worker: str, shards: Iterable[int], most: int) -> set[int]:
     """The shards that a process of this name is at home in: `most` of them, by rendezvous."""
-    hashed = _hash(worker)
-    ranked = sorted(shards, key=lambda number: -_score(hashed, _hash(f"{number} home")))
+    hashed = hash_of(worker)
+    ranked = sorted(shards, key=lambda number: -score(hashed, hash_of(f"{number} home")))
     return set(ranked[:most])
 
 

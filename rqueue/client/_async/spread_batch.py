@@ -24,7 +24,7 @@ class SpreadBatch:
     def __init__(
         self,
         jobs: list[tuple[Put, bool]],
-        keys: list[str],
+        keys: Sequence[str],
         confirm: Confirmation | None,
         max_wait: float | None,
     ) -> None:
@@ -49,8 +49,14 @@ class SpreadBatch:
         return [p for p in places if p not in self.handles and p not in self.refused]
 
     def asked(self, places: Sequence[int]) -> list[Asked]:
-        """These jobs, as earlier shards are asked for them."""
-        return [Asked(place, *self.jobs[place], self.keys[place]) for place in places]
+        """Those of these jobs for which earlier shards are asked: they may know their ids, or
+        others with their unique keys."""
+        asked = []
+        for place in places:
+            put, own = self.jobs[place]
+            if not own or put.unique:
+                asked.append(Asked(place, put, own, self.keys[place]))
+        return asked
 
     def store(self, places: Sequence[int], stored: Sequence[AsyncJobHandle[Any]]) -> None:
         """A step is done; these are the handles of its jobs."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
+from math import ceil
 from typing import Any, NamedTuple
 
 from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import QueueFull, RedisUnavailable, RQueueError, ShardsChanged
+from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.job_packer import Batch
 
-__all__ = ["ShardSteps", "Step"]
+__all__ = ["STEP_MOST", "ShardSteps", "Step", "even"]
+
+STEP_MOST = BATCH * 5 // 4
+"""Jobs that a shard gets in one step at the most: chance gives it some more than its part of those
+that are sorted together."""
 
 
 class Step(NamedTuple):
@@ -109,6 +115,14 @@ class ShardSteps:
             if not isinstance(its, ShardsChanged | QueueFull):
                 self._spread.doubt(step.places)
         raise error
+
+
+def even(places: list[int]) -> list[list[int]]:
+    """The jobs of one shard, in as few steps as may be, of one size."""
+    if len(places) <= STEP_MOST:
+        return [places]
+    size = ceil(len(places) / ceil(len(places) / STEP_MOST))
+    return [places[start : start + size] for start in range(0, len(places), size)]
 
 
 UNCLEAR, REFUSED, CHANGED = 0, 1, 2

@@ -7,14 +7,13 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import ceil
 from time import monotonic
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from rqueue.client._sync.earlier_shards import Asked, known_before
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.client._sync.shard_course import advance
-from rqueue.client._sync.shard_steps import ShardSteps, Step
+from rqueue.client._sync.shard_steps import ShardSteps, Step, even
 from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import (
     ConfigError,
@@ -40,10 +39,6 @@ __all__ = ["Begun", "Shards"]
 
 TRIES = 20
 """How often a job is sent again because the table has changed just then."""
-
-STEP_MOST = BATCH * 5 // 4
-"""Jobs that a shard gets in one step at the most: chance gives it some more than its part of those
-that are sorted together."""
 
 WIDEST = 16
 """For so many shards steps are filled, as far as the keys permit."""
@@ -279,8 +274,10 @@ class Shards(Generic[Q]):
         here fails there once more, where it is seen to."""
         if batch.keys:
             # a key comes first
-            given = zip(batch.keys, batch.jobs, strict=True)
-            keys = [key or key_of(put, own) for key, (put, own) in given]
+            keys = batch.keys
+            if not all(keys):
+                given = zip(keys, batch.jobs, strict=True)
+                keys = [key or key_of(put, own) for key, (put, own) in given]
             spread = SpreadBatch(batch.jobs, keys, batch.confirm, max_wait)
         else:
             keys = [key_of(put, own) for put, own in batch.jobs]
@@ -322,26 +319,36 @@ class Shards(Generic[Q]):
     def _steps(self, batch: SpreadBatch) -> ShardSteps:
         """The steps of what is left by the table as it is known: the first ones are sent."""
         table = self.table()
-        if table.past:
-            asked = batch.asked(batch.left)
+        if table.past and (asked := batch.asked(batch.left)):
             batch.handles |= known_before(table, asked, self._calls_at)
-        left, keys, shard_of = batch.left, batch.keys, table.shard_of
-        keyless = sum(not keys[place] for place in left)
-        shorter = iter(self._shorter(table.open, keyless) if keyless else ())
-        shards: dict[Shard, list[int]] = {}
-        for place in left:
-            shard = shard_of(key) if (key := keys[place]) else next(shorter)
-            shards.setdefault(shard, []).append(place)
+        left = batch.left
+        places: dict[int, list[int]] = {}
+        for place, number in zip(left, self._numbers_for(table, batch, left), strict=True):
+            if number in places:
+                places[number].append(place)
+            else:
+                places[number] = [place]
         steps = ShardSteps(
             [
-                self._step(self.at(shard), some, batch, table.version)
-                for shard, its in shards.items()
-                for some in _even(its)
+                self._step(self.at(table.shards[number]), some, batch, table.version)
+                for number, its in places.items()
+                for some in even(its)
             ],
             batch,
         )
         steps.begin()
         return steps
+
+    def _numbers_for(self, table: ShardTable, batch: SpreadBatch, left: Sequence[int]) -> list[int]:
+        """The numbers of the shards that these jobs of a batch go into."""
+        all_ = len(left) == len(batch.keys)
+        keys = batch.keys if all_ else [batch.keys[place] for place in left]
+        keyless = keys.count("")
+        if not keyless:
+            return table.numbers_of(keys)
+        shorter = iter([shard.number for shard in self._shorter(table.open, keyless)])
+        owners = iter(table.numbers_of([key for key in keys if key]))
+        return [next(owners if key else shorter) for key in keys]
 
     @staticmethod
     def _step(queue: Q, places: list[int], batch: SpreadBatch, version: int) -> Step:
@@ -363,14 +370,6 @@ class Shards(Generic[Q]):
 def _first_of(table: ShardTable, first: Shard) -> list[Shard]:
     others = [shard for shard in table.shards.values() if shard.state != "gone"]
     return [first, *(shard for shard in others if shard != first)]
-
-
-def _even(places: list[int]) -> list[list[int]]:
-    """The jobs of one shard, in as few steps as may be, of one size."""
-    if len(places) <= STEP_MOST:
-        return [places]
-    size = ceil(len(places) / ceil(len(places) / STEP_MOST))
-    return [places[start : start + size] for start in range(0, len(places), size)]
 
 
 def key_of(put: Put, own: bool) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from rqueue.client._async.queue import AsyncQueue
+from rqueue.client._async.shard_steps import STEP_MOST, even
 from rqueue.client._async.sharded_queue import AsyncShardedQueue
-from rqueue.client._async.shards import STEP_MOST, _even
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConnectionLost, QueueFull, RedisUnavailable
 from rqueue.model.shard_table import ShardTable
@@ -176,7 +176,7 @@ async def test_who_learns_that_a_queue_is_spread_sends_it_no_more(
 
 def test_steps_of_a_shard_are_of_one_size() -> None:
     for count in (1, STEP_MOST, STEP_MOST + 1, 1000, 2001):
-        steps = _even(list(range(count)))
+        steps = even(list(range(count)))
         sizes = [len(step) for step in steps]
         assert [place for step in steps for place in step] == list(range(count))
         assert max(sizes) <= STEP_MOST and len(sizes) == -(-count // STEP_MOST)

@@ -55,12 +55,34 @@ print(sorted(set(sys.modules) - before))
 """
 
 
+WRONG_MARKERS = """
+import pytest
+
+@pytest.mark.rqueue(eager=True, at=None)
+def test_unknown(rqueue): ...
+
+@pytest.mark.rqueue(True)
+def test_without_a_name(rqueue): ...
+"""
+
+
 def test_a_project_has_the_fixture(tmp_path: Path) -> None:
     (tmp_path / "test_project.py").write_text(PROJECT)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "4 passed" in ran.stdout
+
+
+def test_a_marker_that_says_something_else_names_itself(tmp_path: Path) -> None:
+    (tmp_path / "test_project.py").write_text(WRONG_MARKERS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 errors" in ran.stdout, ran.stdout
+    assert "Traceback" not in ran.stdout
+    known = "it is written rqueue(inline=False, at=None)"
+    assert f"@pytest.mark.rqueue does not know eager; {known}" in ran.stdout
+    assert f"@pytest.mark.rqueue does not know True; {known}" in ran.stdout
 
 
 def test_the_plugin_loads_nothing() -> None:

@@ -4,7 +4,7 @@ for it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,5 +30,17 @@ def rqueue(request: pytest.FixtureRequest) -> Iterator[Harness]:
     from rqueue.testing import in_memory
 
     marker = request.node.get_closest_marker("rqueue")
-    with in_memory(**(marker.kwargs if marker is not None else {})) as harness:
+    with in_memory(**({} if marker is None else options_of(marker))) as harness:
         yield harness
+
+
+def options_of(marker: pytest.Mark) -> dict[str, Any]:
+    """What a marker says, by name. Fails the test where it says something else than it can."""
+    wrong = [repr(value) for value in marker.args]
+    wrong += [name for name in marker.kwargs if name not in ("inline", "at")]
+    if wrong:
+        pytest.fail(
+            f"@pytest.mark.rqueue does not know {', '.join(wrong)}; it is written {MARKER}",
+            pytrace=False,
+        )
+    return dict(marker.kwargs)

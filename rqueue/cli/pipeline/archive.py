@@ -15,12 +15,15 @@ from rqueue.cli.output import echo, json_option, print_line, rate, span
 from rqueue.cli.pipeline.history_options import (
     cluster_option,
     lake_option,
+    options_of,
     queue_option,
-    source_options,
+    require_server,
+    source_access,
     spark_failure,
     spark_options,
     spark_session,
 )
+from rqueue.cli.pipeline.inputs import check_name
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
@@ -103,17 +106,24 @@ def archive(
       rqueue pipeline archive --lake s3a://bucket/lake --queue mail --queue pdf
       */10 * * * *  rqueue pipeline archive --lake /data/lake --once
     """  # noqa: D301
+    from rqueue.errors import RedisUnavailable
     from rqueue.model.times import parse_duration
 
-    if not lake:
+    if lake is None:
         raise click.UsageError("--lake is missing: the folder or URL to archive into")
+    check_name(lake)
     if max_rows < 1:
         raise click.UsageError("--max-rows is at least 1")
     every = parse_duration(interval, "interval")
     patient = parse_duration(patience, "patience")
-    with source_options(target, cluster) as options, spark_session(master, conf) as spark:
+    with contextlib.ExitStack() as stack:
+        access = stack.enter_context(source_access(target, cluster))
+        with contextlib.suppress(RedisUnavailable):  # it may be there when Spark is: run() waits
+            require_server(access)
+        spark = stack.enter_context(spark_session(master, conf))
         from rqueue.pipeline.archive.archiver import archive as run
 
+        options = options_of(access)
         options["maxRowsPerBatch"] = str(max_rows)
         options["failOnDataLoss"] = "false" if allow_loss else "true"
         if queues:

@@ -15,6 +15,8 @@ import click
 from rqueue.cli.dead import moment
 from rqueue.cli.exit_codes import MISSING, NEGATIVE, USAGE, Failure
 from rqueue.cli.failures import advice, exit_code
+from rqueue.cli.pipeline.inputs import check_lake
+from rqueue.cli.pipeline.spark_conf import settings_of
 from rqueue.cli.target import Target
 
 if TYPE_CHECKING:
@@ -141,11 +143,7 @@ def spark_session(
     if chosen.startswith("local"):
         settings["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLES
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    for text in conf:
-        name, equals, value = text.partition("=")
-        if not equals or not name.startswith("spark."):
-            raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE", param_hint="--conf")
-        settings[name] = value
+    settings |= settings_of(conf)
     before = _active()
     spark = before or session(chosen, app, quiet=True, **settings)
     end_quietly(spark)
@@ -206,15 +204,13 @@ def require_server(access: Access) -> None:
         raise problem
 
 
-@contextlib.contextmanager
-def source_options(target: Target, cluster: bool = False) -> Iterator[dict[str, str]]:
-    """Options of rqueue's sources for the server of the command line; they hold no credentials."""
-    with source_access(target, cluster) as access:
-        yield {
-            "url": access.url,
-            "namespace": access.namespace,
-            "cluster": str(access.cluster).lower(),
-        }
+def options_of(access: Access) -> dict[str, str]:
+    """A server as options of rqueue's sources, without credentials."""
+    return {
+        "url": access.url,
+        "namespace": access.namespace,
+        "cluster": str(access.cluster).lower(),
+    }
 
 
 @contextlib.contextmanager
@@ -231,10 +227,13 @@ def history_table(
     one that Redis keeps, and what is missing in it."""
     first, last = moment(since, "from"), moment(until, "to")
     in_order(first, last, "--from", "--to")
+    check_lake(lake, master, conf)
     with contextlib.ExitStack() as stack:
         options = None
         if lake is None:
-            options = stack.enter_context(source_options(target, cluster))
+            access = stack.enter_context(source_access(target, cluster))
+            require_server(access)
+            options = options_of(access)
         spark = stack.enter_context(spark_session(master, conf))
         from rqueue.pipeline.missing import missing
 

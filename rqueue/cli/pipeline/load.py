@@ -19,6 +19,7 @@ from rqueue.cli.pipeline.history_options import (
     spark_options,
     spark_session,
 )
+from rqueue.cli.pipeline.inputs import check_files
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
@@ -139,6 +140,7 @@ def load(
         raise click.UsageError("where to? --queue NAME, or --column queue=SQL")
     if task is None and "task" not in more:
         raise click.UsageError("which task? --task NAME, or --column task=SQL")
+    check_files(paths, master, conf)
     run = name or new_id()
     with source_access(target, cluster) as access:
         require_server(access)

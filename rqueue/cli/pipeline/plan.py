@@ -27,6 +27,7 @@ from rqueue.cli.pipeline.history_options import (
     range_options,
     spark_options,
 )
+from rqueue.cli.pipeline.inputs import check_output
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
@@ -130,23 +131,25 @@ def plan(
         raise click.UsageError("--slots is at least 1")
     if keda and as_json:
         raise click.UsageError("--keda or --json, not both")
+    check_output(plot, "--plot")
+    from rqueue.pipeline.plan.plan import LOADS, Goal
+
+    wanted = Goal(
+        seconds,
+        percentile / 100,
+        repetitions,
+        jobs,
+        seed,
+        tuple(sorted({*LOADS, growth})),
+    )
     # of all queues: some may share their workers with those that are asked for
     with history_table(target, cluster, lake, since, until, master, conf) as (
         spark,
         history,
         lacking,
     ):
-        from rqueue.pipeline.plan.plan import LOADS, Goal
         from rqueue.pipeline.plan.plan import plan as make
 
-        wanted = Goal(
-            seconds,
-            percentile / 100,
-            repetitions,
-            jobs,
-            seed,
-            tuple(sorted({*LOADS, growth})),
-        )
         with Meter("parameter sets", quiet=as_json or keda) as meter:
             plans = make(
                 spark,

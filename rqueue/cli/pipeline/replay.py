@@ -23,6 +23,7 @@ from rqueue.cli.pipeline.history_options import (
     spark_options,
     spark_session,
 )
+from rqueue.cli.pipeline.inputs import check_lake
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
@@ -112,19 +113,18 @@ def replay(
         check_queue(queue)
     first, last = moment(since, "since"), moment(until, "until")
     in_order(first, last, "--since", "--until")
+    if origin == "lake":
+        check_lake(lake, master, conf)
+    from rqueue.pipeline.replay.replay import check_name, default_name
+
+    run = check_name(name or default_name(where, origin, queues, to_queue))
     with source_access(target, cluster) as access:
         require_server(access)
         with spark_session(master, conf) as spark:
             from rqueue.pipeline.replay.ledger import Ledger
-            from rqueue.pipeline.replay.replay import (
-                check_name,
-                choose_dead,
-                choose_lake,
-                default_name,
-            )
+            from rqueue.pipeline.replay.replay import choose_dead, choose_lake
             from rqueue.pipeline.replay.replay import replay as again
 
-            run = check_name(name or default_name(where, origin, queues, to_queue))
             book = Ledger(spark, ledger or lake or os.path.abspath("rqueue-replays"), run)
             if origin == "dead":
                 chosen = choose_dead(spark, access, where, book, queues=queues, limit=limit)

@@ -16,12 +16,15 @@ from rqueue.cli.pipeline.history_options import (
     cluster_option,
     in_order,
     lake_option,
+    options_of,
     queue_option,
     range_options,
-    source_options,
+    require_server,
+    source_access,
     spark_options,
     spark_session,
 )
+from rqueue.cli.pipeline.inputs import check_lake, check_output
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
@@ -106,6 +109,9 @@ def report(
     page = out or (None if as_json or parquet else DEFAULT_PAGE)
     if as_json and page == "-":
         raise click.UsageError("--json and --out - both want stdout")
+    check_by(by)
+    check_output(page, "--out")
+    check_lake(lake, master, conf)
     with contextlib.ExitStack() as stack:
         server = _server(target, cluster, stack, lake, live)
         spark = stack.enter_context(spark_session(master, conf))
@@ -141,6 +147,13 @@ def report(
         _summary(made, page, parquet)
 
 
+def check_by(dimension: str) -> None:
+    """Refuse what no table can tell apart. Raises ConfigError."""
+    from rqueue.pipeline.report.metrics import label_of
+
+    label_of(dimension)
+
+
 def _server(
     target: Target,
     cluster: bool,
@@ -154,12 +167,14 @@ def _server(
             raise click.UsageError("--no-live needs a --lake")
         return None
     try:
-        return stack.enter_context(source_options(target, cluster))
+        access = stack.enter_context(source_access(target, cluster))
     except Failure as error:
         # no server is named anywhere; the lake will do, unless it was asked for
         if lake is None or live or error.code != USAGE:
             raise
         return None
+    require_server(access)
+    return options_of(access)
 
 
 def _sources(lake: str | None, server: dict[str, str] | None) -> list[str]:

@@ -36,8 +36,7 @@ from urllib.parse import unquote
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from rqueue.errors import ConfigError
-from rqueue.pipeline.errors import LakeError
+from rqueue.pipeline.errors import LakeError, no_lake
 from rqueue.pipeline.lake.file_list import Entry, FileList, LakeFile, Snapshot
 from rqueue.pipeline.lake.files import DRAFTS, FileInfo, Files
 from rqueue.spark.schemas import HISTORY
@@ -101,11 +100,7 @@ class Lake:
         """Its contents. Raises ConfigError if there is no lake, or nothing in it."""
         snapshot = self.snapshot()
         if not snapshot.files:
-            raise ConfigError(
-                "lake",
-                f"there is none at {self.path}: rqueue pipeline archive makes one, with the first"
-                " rows of history that it finds",
-            )
+            raise no_lake(self.path)
         return snapshot
 
     def read(self) -> tuple[DataFrame, Snapshot]:

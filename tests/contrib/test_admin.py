@@ -123,23 +123,27 @@ def test_jobs_are_cancelled_requeued_and_promoted(
     operator = browser("view", "act")
     caplog.set_level("INFO", "rqueue.django")
     first, second = queue.send("t", [1]), queue.send("t", [2])
-    assert "Cancel: 1" in act(operator, queue, "cancel", second.id)
+    assert "1 job cancelled." in act(operator, queue, "cancel", second.id)
+    assert "0 of 1 job cancelled: a job that" in act(operator, queue, "cancel", second.id)
     assert (first.state(), second.state()) == ("ready", "cancelled")
     kill(queue, "x")
-    assert "Requeue: 1" in act(operator, queue, "requeue", first.id, state="dead")
+    assert "1 job requeued." in act(operator, queue, "requeue", first.id, state="dead")
     assert first.state() == "ready"
     assert f"ada: Requeue in queue {queue.name}: 1 of ['{first.id}']" in caplog.text
     from rqueue.tasks.options import Options
 
     later = queue.send("t", [3], options=Options(delay_ms=3_600_000))
-    assert "Run now: 1" in act(operator, queue, "promote", later.id, state="scheduled")
+    assert "1 job made ready." in act(operator, queue, "promote", later.id, state="scheduled")
     waits = queue.send("t", [4], options=Options(after=[later]))
-    assert "Cancel: 1" in act(operator, queue, "cancel", waits.id, state="deferred")
+    assert "1 job cancelled." in act(operator, queue, "cancel", waits.id, state="deferred")
     assert waits.state() == "cancelled"
     assert later.state() == "ready"
     assert "No job was chosen" in act(operator, queue, "cancel")
-    assert "Pause: True" in act(operator, queue, "pause") and paused(queue)
-    assert "Resume: True" in act(operator, queue, "resume") and not paused(queue)
+    name = f"Queue {queue.name}"
+    assert f"{name} is paused." in act(operator, queue, "pause") and paused(queue)
+    assert f"{name} was already paused." in act(operator, queue, "pause") and paused(queue)
+    assert f"{name} is running." in act(operator, queue, "resume") and not paused(queue)
+    assert f"{name} was already running." in act(operator, queue, "resume")
 
 
 def test_what_is_not_there(django: Any, browser: Any) -> None:

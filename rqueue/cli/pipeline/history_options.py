@@ -194,10 +194,12 @@ def source_access(target: Target, cluster: bool = False) -> Iterator[Access]:
 
 def require_server(access: Access) -> None:
     """Raise what is wrong with the server, before Spark is started for it: the tree of
-    `rqueue.errors`."""
+    `rqueue.errors`; SparkMissing comes first."""
     from rqueue.errors import WrongServer
+    from rqueue.spark.registration import require_spark
     from rqueue.transport.server_check import server_facts
 
+    require_spark()
     with access.client() as client:
         problem = server_facts(client).problem
     if isinstance(problem, WrongServer):

@@ -146,7 +146,8 @@ class JobQueueAdmin(admin.ModelAdmin):
             messages.warning(request, "No job was chosen.")
         else:
             done = action.run(inspector, queue, ids, str(request.user))
-            messages.success(request, f"{action.label}: {done}")
+            level = messages.SUCCESS if done else messages.WARNING
+            messages.add_message(request, level, action.said(queue, done, len(ids)))
         if action.of_queue:
             return HttpResponseRedirect(self._url("changelist"))
         back = urlencode({"queue": queue, "state": request.POST.get("state", "ready")})

@@ -11,6 +11,7 @@ from rqueue.client.default_queues import queue as default_queue
 from rqueue.contrib.django.conf import conf
 from rqueue.inspector import DeadFilter, Inspector
 from rqueue.logs import logger
+from rqueue.text.numbers import many
 
 __all__ = ["ACTIONS", "Action", "inspector", "of_state"]
 
@@ -30,11 +31,13 @@ def inspector() -> Iterator[Inspector]:
 
 class Action(NamedTuple):
     """One of them. states: of the jobs that it is for; none for one of queues. do: returns how many
-    jobs it changed, or whether the queue."""
+    jobs it changed, or whether the queue. past: what
+    the jobs, or the queue, are then."""
 
     label: str
     states: tuple[str, ...]
     do: Callable[[Inspector, Queue, Sequence[str]], int]
+    past: str
 
     @property
     def of_queue(self) -> bool:
@@ -51,6 +54,17 @@ class Action(NamedTuple):
         log.info("%s: %s in queue %s: %d of %s", user, self.label, queue, done, list(ids) or "it")
         return done
 
+    def said(self, queue: str, done: int, wanted: int) -> str:
+        """What became of it, for who pressed the button: jobs may have gone on meanwhile."""
+        if self.of_queue:
+            return f"Queue {queue} {'is' if done else 'was already'} {self.past}."
+        if done == wanted:
+            return f"{many(done, 'job')} {self.past}."
+        return (
+            f"{done} of {many(wanted, 'job')} {self.past}: a job that went on or ended meanwhile is"
+            " left alone."
+        )
+
 
 def _requeue(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
     return inspector.requeue_dead(queue.name, DeadFilter(ids=tuple(ids)))
@@ -65,11 +79,11 @@ def _cancel(inspector: Inspector, queue: Queue, ids: Sequence[str]) -> int:
 
 
 ACTIONS = {
-    "requeue": Action("Requeue", ("dead",), _requeue),
-    "promote": Action("Run now", ("scheduled", "parked"), _promote),
-    "cancel": Action("Cancel", LIVE, _cancel),
-    "pause": Action("Pause", (), lambda inspector, queue, ids: queue.pause()),
-    "resume": Action("Resume", (), lambda inspector, queue, ids: queue.resume()),
+    "requeue": Action("Requeue", ("dead",), _requeue, "requeued"),
+    "promote": Action("Run now", ("scheduled", "parked"), _promote, "made ready"),
+    "cancel": Action("Cancel", LIVE, _cancel, "cancelled"),
+    "pause": Action("Pause", (), lambda inspector, queue, ids: queue.pause(), "paused"),
+    "resume": Action("Resume", (), lambda inspector, queue, ids: queue.resume(), "running"),
 }
 """By the names that a form sends."""
 

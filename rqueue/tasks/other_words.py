@@ -19,6 +19,7 @@ __all__ = [
     "WORKFLOW_WORDS",
     "explained",
     "hint_of_option",
+    "hint_of_parameter",
     "other_attribute",
     "other_method",
     "refuse_unknown",
@@ -43,6 +44,13 @@ _DIED = "on_dead of a Middleware hears of jobs that failed for good"
 
 AS_RATE = 'ten in a minute are limit=Rate(10, per="1m"), of all workers together'
 """How a rate is written here, for who writes "10/m"."""
+
+FIRST_PARAMETERS = {
+    "ctx": "nobody passes a ctx: the job is current_job(), and a parameter with Depends() is filled"
+    " with what the worker holds",
+    "self": "nobody passes a self: the job is current_job()",
+}
+"""By which arq's functions, and Celery's with bind=True, are known."""
 
 OPTION_WORDS = {
     "timeout": _SECONDS,
@@ -273,6 +281,12 @@ MODULE_WORDS = {
 def hint_of_option(option: str) -> str:
     """What an option of another queue is called here; "" where that is not known."""
     return OPTION_WORDS.get(option, "")
+
+
+def hint_of_parameter(first: str) -> str:
+    """What stands for the first parameter of another queue's functions here; "" where that is
+    none."""
+    return FIRST_PARAMETERS.get(first, "")
 
 
 def refuse_unknown(given: Collection[str], known: Collection[str], what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rqueue.errors import BadArguments, ConfigError
 from rqueue.tasks.depends import marker_of
-from rqueue.tasks.other_words import hint_of_option
+from rqueue.tasks.other_words import hint_of_option, hint_of_parameter
 
 __all__ = ["OPTIONS", "CallChecker"]
 
@@ -154,6 +154,10 @@ class CallChecker:
                 )
             elif found is not None and (hint := hint_of_option(found[1])):
                 said += f" (if an option is meant: {hint})"
+            elif found is None and (
+                hint := hint_of_parameter(next(iter(self._signature.parameters), ""))
+            ):
+                said += f" ({hint})"
             raise BadArguments(self._task, said, str(self._signature)) from None
 
 

@@ -205,6 +205,22 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [call.options.delay_ms for call in calls.calls] == [None, 2000, 3000, None]
 
 
+def test_a_parameter_that_another_queue_would_fill_is_explained(
+    registry: Registry, calls: Calls
+) -> None:
+    @task(name="download", registry=registry)
+    async def download(ctx: object, url: str) -> None: ...
+
+    @task(name="bound", registry=registry)
+    def bound(self: object, url: str) -> None: ...
+
+    with pytest.raises(BadArguments, match=r"'url' \(nobody passes a ctx: the job is current_job"):
+        download.enqueue("https://example.com")  # type: ignore[call-arg]
+    with pytest.raises(BadArguments, match=r"'url' \(nobody passes a self: the job is current_"):
+        bound.enqueue("https://example.com")  # type: ignore[call-arg]
+    download.enqueue({}, "https://example.com")
+
+
 def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -> None:
     @task(name="add", registry=registry)
     def add(a: int) -> int:
@@ -216,6 +232,12 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
         add.options(priority=1).enqueue_in(1, 1, b=2)  # type: ignore[call-arg]
     with pytest.raises(ConfigError):
         add.options(priority=99)
+
+    @task(name="nothing", registry=registry)
+    def nothing() -> None: ...
+
+    with pytest.raises(BadArguments, match="too many positional arguments: task 'nothing'"):
+        nothing.enqueue(1)  # type: ignore[call-arg]
     with pytest.raises(ConfigError):
         add.enqueue_in(-1, 1)
     with pytest.raises(InvalidName):

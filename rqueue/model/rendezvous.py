@@ -109,13 +109,13 @@ class KeyOwners:
         digests = [blake2b(key.encode(), digest_size=8).digest() for key in reversed(keys)]
         hashed = int.from_bytes(_GAP.join(digests), "big")
         ones = int.from_bytes((_GAP + (1).to_bytes(8, "big")) * size, "big")
-        lanes, form = ones * _MASK, f"<{2 * size}Q"
+        within, form = ones * _MASK, f"<{2 * size}Q"
         most: Sequence[int] = ()
         found: list[int] = []
         for part, owner in self._parts:
             mixed = hashed ^ ones * part
-            mixed = ((mixed ^ mixed >> 33) & lanes) * _FIRST & lanes
-            mixed = ((mixed ^ mixed >> 33) & lanes) * _SECOND & lanes
+            mixed = ((mixed ^ mixed >> 33) & within) * _FIRST & within
+            mixed = ((mixed ^ mixed >> 33) & within) * _SECOND & within
             # bits of one key that are shifted into the gap of another are not read
             scores = unpack(form, (mixed ^ mixed >> 33).to_bytes(16 * size, "little"))[::2]
             if not found:

@@ -19,7 +19,7 @@ from rqueue.model.terms import NORMAL_TERMS
 from rqueue.model.times import parse_duration
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.call import ScriptCall
-from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put, enqueue, enqueue_one
+from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put, enqueue, enqueue_one, normal_put
 from rqueue.protocol.commands.shards import of_version
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
@@ -301,8 +301,8 @@ def terms_of(options: Options) -> str:
 def as_put(id: str, body: bytes, options: Options, *, keyed: bool = True) -> Put:
     """A packed job with what the queue itself must know of it; keyed: also of its key."""
     if options is NO_OPTIONS:  # nearly all jobs
-        return Put(id, body)
-    return Put(
+        return normal_put(id, body)
+    its = (
         id,
         body,
         DEFAULT_PRIORITY if options.priority is None else options.priority,
@@ -323,6 +323,7 @@ def as_put(id: str, body: bytes, options: Options, *, keyed: bool = True) -> Put
         (),
         options.share if isinstance(options.share, str) else "",
     )
+    return _new(Put, its)  # past its own constructor, here too
 
 
 def lease_of(lease: float | str | timedelta | None, settings: Settings) -> int:

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.put_handle import AsyncPutHandle
-from rqueue.client._async.shards import key_of
 from rqueue.client._async.spread_batch import SpreadBatch
 from rqueue.errors import (
     ConfigError,
@@ -20,6 +19,7 @@ from rqueue.errors import (
 from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.put_buffer import Item
+from rqueue.protocol.shard_keys import key_of
 
 __all__ = ["AsyncPutShards"]
 

@@ -15,7 +15,6 @@ from rqueue.client._async.shard_course import advance
 from rqueue.client._async.shard_steps import AsyncShardSteps, Step, even
 from rqueue.client._async.spread_batch import SpreadBatch
 from rqueue.errors import (
-    ConfigError,
     QueueSharded,
     RedisUnavailable,
     RQueueError,
@@ -24,7 +23,6 @@ from rqueue.errors import (
     UnknownQueue,
 )
 from rqueue.model.shard_table import Shard, ShardTable
-from rqueue.model.signing import split_signature
 from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.deletion import is_there
@@ -32,6 +30,7 @@ from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.commands.shards import find_known, read_shards
 from rqueue.protocol.job_packer import Batch, JobPacker, Packed, as_put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.shard_keys import key_of, unsigned
 from rqueue.settings import Settings
 
 __all__ = ["AsyncShards", "Begun"]
@@ -141,27 +140,34 @@ class AsyncShards(Generic[Q]):
 
     async def _shard_for(self, key: str) -> Shard:
         table = await self.table()
-        return table.shard_of(key) if key else (await self._shorter(table.open, 1))[0]
+        if key:
+            return table.shard_of(key)
+        return table.shards[(await self._shorter(table.open, 1))[0]]
 
-    async def _shorter(self, shards: list[Shard], count: int) -> list[Shard]:
-        """For each of so many jobs the shorter of two that chance takes: with it the longest of all
-        is hardly longer than the others."""
-        most = len(shards)
+    async def _shorter(self, shards: list[Shard], count: int) -> list[int]:
+        """The number of a shard for each of so many jobs: the shorter of two that chance takes.
+        With it the longest of all is hardly longer than the others."""
+        numbers = [shard.number for shard in shards]
+        most = len(numbers)
         if most == 1:
-            return shards * count
+            return numbers * count
         chance = random.random
-        # the second one is another than the first: as many steps behind it, in a ring
-        firsts = [int(chance() * most) for _ in range(count)]
-        pairs = [(one, (one + 1 + int(chance() * (most - 1))) % most) for one in firsts]
-        lengths = {at: await self._length(shards[at]) for at in {*firsts, *(b for _, b in pairs)}}
+        pairs = [(0, 1)] * count
+        if most > 2:
+            firsts = [int(chance() * most) for _ in range(count)]
+            # the second one is another than the first: as many steps behind it, in a ring
+            pairs = [(one, (one + 1 + int(chance() * (most - 1))) % most) for one in firsts]
+        elif chance() < 0.5:
+            pairs = [(1, 0)] * count
+        asked = {at for pair in {*pairs} for at in pair}
+        lengths = {at: await self._length(shards[at]) for at in asked}
         found = []
         for one, other in pairs:
             shorter = one if lengths[one] <= lengths[other] else other
             lengths[shorter] += 1
-            found.append(shards[shorter])
+            found.append(numbers[shorter])
         for at, length in lengths.items():
-            number = shards[at].number
-            self._lengths[number] = length, self._lengths[number][1]
+            self._lengths[numbers[at]] = length, self._lengths[numbers[at]][1]
         return found
 
     async def _length(self, shard: Shard) -> float:
@@ -347,7 +353,10 @@ class AsyncShards(Generic[Q]):
         keyless = keys.count("")
         if not keyless:
             return table.numbers_of(keys)
-        shorter = iter([shard.number for shard in await self._shorter(table.open, keyless)])
+        numbers = await self._shorter(table.open, keyless)
+        if keyless == len(keys):
+            return numbers
+        shorter = iter(numbers)
         owners = iter(table.numbers_of([key for key in keys if key]))
         return [next(owners if key else shorter) for key in keys]
 
@@ -371,25 +380,3 @@ class AsyncShards(Generic[Q]):
 def _first_of(table: ShardTable, first: Shard) -> list[Shard]:
     others = [shard for shard in table.shards.values() if shard.state != "gone"]
     return [first, *(shard for shard in others if shard != first)]
-
-
-def key_of(put: Put, own: bool) -> str:
-    """What says where a job goes; "": nothing. Raises ConfigError where two things would."""
-    if put.key:
-        return put.key
-    if not put.unique:
-        return put.group or ("" if own else put.id)
-    unique = put.unique.partition(":")[2]
-    if put.group and unique:
-        raise ConfigError(
-            "key",
-            "a job with a group and a unique key goes into the shard of neither: say with a key"
-            " which jobs go together",
-        )
-    return unique or ("" if own else put.id)
-
-
-def unsigned(put: Put) -> Put:
-    """A signature holds for one queue: that of a shard is made when the shard is known."""
-    body = put.envelope
-    return put._replace(envelope=split_signature(body).json) if body[:1] == b"S" else put

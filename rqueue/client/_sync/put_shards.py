@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.put_handle import PutHandle
-from rqueue.client._sync.shards import key_of
 from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import (
     ConfigError,
@@ -21,6 +20,7 @@ from rqueue.errors import (
 from rqueue.model.confirmation import Confirmation, stricter
 from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.put_buffer import Item
+from rqueue.protocol.shard_keys import key_of
 
 __all__ = ["PutShards"]
 

@@ -16,7 +16,6 @@ from rqueue.client._sync.shard_course import advance
 from rqueue.client._sync.shard_steps import ShardSteps, Step, even
 from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import (
-    ConfigError,
     QueueSharded,
     RedisUnavailable,
     RQueueError,
@@ -25,7 +24,6 @@ from rqueue.errors import (
     UnknownQueue,
 )
 from rqueue.model.shard_table import Shard, ShardTable
-from rqueue.model.signing import split_signature
 from rqueue.protocol import commands
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.deletion import is_there
@@ -33,6 +31,7 @@ from rqueue.protocol.commands.enqueue import BATCH, Accepted, Put
 from rqueue.protocol.commands.shards import find_known, read_shards
 from rqueue.protocol.job_packer import Batch, JobPacker, Packed, as_put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.shard_keys import key_of, unsigned
 from rqueue.settings import Settings
 
 __all__ = ["Begun", "Shards"]
@@ -142,27 +141,34 @@ class Shards(Generic[Q]):
 
     def _shard_for(self, key: str) -> Shard:
         table = self.table()
-        return table.shard_of(key) if key else (self._shorter(table.open, 1))[0]
+        if key:
+            return table.shard_of(key)
+        return table.shards[(self._shorter(table.open, 1))[0]]
 
-    def _shorter(self, shards: list[Shard], count: int) -> list[Shard]:
-        """For each of so many jobs the shorter of two that chance takes: with it the longest of all
-        is hardly longer than the others."""
-        most = len(shards)
+    def _shorter(self, shards: list[Shard], count: int) -> list[int]:
+        """The number of a shard for each of so many jobs: the shorter of two that chance takes.
+        With it the longest of all is hardly longer than the others."""
+        numbers = [shard.number for shard in shards]
+        most = len(numbers)
         if most == 1:
-            return shards * count
+            return numbers * count
         chance = random.random
-        # the second one is another than the first: as many steps behind it, in a ring
-        firsts = [int(chance() * most) for _ in range(count)]
-        pairs = [(one, (one + 1 + int(chance() * (most - 1))) % most) for one in firsts]
-        lengths = {at: self._length(shards[at]) for at in {*firsts, *(b for _, b in pairs)}}
+        pairs = [(0, 1)] * count
+        if most > 2:
+            firsts = [int(chance() * most) for _ in range(count)]
+            # the second one is another than the first: as many steps behind it, in a ring
+            pairs = [(one, (one + 1 + int(chance() * (most - 1))) % most) for one in firsts]
+        elif chance() < 0.5:
+            pairs = [(1, 0)] * count
+        asked = {at for pair in {*pairs} for at in pair}
+        lengths = {at: self._length(shards[at]) for at in asked}
         found = []
         for one, other in pairs:
             shorter = one if lengths[one] <= lengths[other] else other
             lengths[shorter] += 1
-            found.append(shards[shorter])
+            found.append(numbers[shorter])
         for at, length in lengths.items():
-            number = shards[at].number
-            self._lengths[number] = length, self._lengths[number][1]
+            self._lengths[numbers[at]] = length, self._lengths[numbers[at]][1]
         return found
 
     def _length(self, shard: Shard) -> float:
@@ -346,7 +352,10 @@ class Shards(Generic[Q]):
         keyless = keys.count("")
         if not keyless:
             return table.numbers_of(keys)
-        shorter = iter([shard.number for shard in self._shorter(table.open, keyless)])
+        numbers = self._shorter(table.open, keyless)
+        if keyless == len(keys):
+            return numbers
+        shorter = iter(numbers)
         owners = iter(table.numbers_of([key for key in keys if key]))
         return [next(owners if key else shorter) for key in keys]
 
@@ -370,25 +379,3 @@ class Shards(Generic[Q]):
 def _first_of(table: ShardTable, first: Shard) -> list[Shard]:
     others = [shard for shard in table.shards.values() if shard.state != "gone"]
     return [first, *(shard for shard in others if shard != first)]
-
-
-def key_of(put: Put, own: bool) -> str:
-    """What says where a job goes; "": nothing. Raises ConfigError where two things would."""
-    if put.key:
-        return put.key
-    if not put.unique:
-        return put.group or ("" if own else put.id)
-    unique = put.unique.partition(":")[2]
-    if put.group and unique:
-        raise ConfigError(
-            "key",
-            "a job with a group and a unique key goes into the shard of neither: say with a key"
-            " which jobs go together",
-        )
-    return unique or ("" if own else put.id)
-
-
-def unsigned(put: Put) -> Put:
-    """A signature holds for one queue: that of a shard is made when the shard is known."""
-    body = put.envelope
-    return put._replace(envelope=split_signature(body).json) if body[:1] == b"S" else put

@@ -92,6 +92,11 @@ _NORMAL = Terms()
 _KEY = Put._fields.index("key")
 
 
+def normal_put(id: str, envelope: bytes) -> Put:
+    """A job of which the queue itself must know nothing else."""
+    return _new(Put, (id, envelope, *_NORMAL))
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """What a writer notes of a step that may come twice, in the same step.

@@ -51,8 +51,10 @@ _random = b""
 _used = 0
 _last_ms = -1
 _stem = 0
-_prefix = ""
 _pair = 0
+_era = -1
+_era_digits = ""
+_prefix = ""
 
 
 def _forget() -> None:
@@ -69,24 +71,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _tick(ms: int) -> None:
-    """Begin a new millisecond, with a number drawn at random."""
-    global _random, _used, _last_ms, _stem, _pair
-    if _used >= len(_random):
-        _random = os.urandom(_BUFFER)
-        _used = 0
-    drawn = int.from_bytes(_random[_used : _used + _DRAW], "big")
-    _used += _DRAW
-    # 2**48 draws spread over 62**7 numbers: each has its share to within 2 %
-    _stem, _pair = divmod(drawn * (_STEMS * _BASE) >> 8 * _DRAW, _BASE)
-    _last_ms = ms
-    _begin()
-
-
-def _begin() -> None:
-    """The first 12 characters of the ids to come."""
-    global _prefix
-    _prefix = digits62(_last_ms % _TIMES * _STEMS + _stem, 12)
+def _begin(ms: int, stem: int = -1) -> None:
+    """Begin a new millisecond with a number drawn at random; or go on in one, at this stem."""
+    global _random, _used, _last_ms, _stem, _pair, _era, _era_digits, _prefix
+    if stem < 0:
+        if _used >= len(_random):
+            _random = os.urandom(_BUFFER)
+            _used = 0
+        drawn = int.from_bytes(_random[_used : _used + _DRAW], "big")
+        _used += _DRAW
+        # 2**48 draws spread over 62**7 numbers: each has its share to within 2 %
+        stem, _pair = divmod(drawn * (_STEMS * _BASE) >> 8 * _DRAW, _BASE)
+    else:
+        _pair = 0
+    _last_ms, _stem = ms, stem
+    era, moment = divmod(ms % _TIMES, _BASE)
+    if era != _era:  # every 3.8 seconds
+        _era, _era_digits = era, digits62(era, 5)
+    rest, low = divmod(stem, _BASE)
+    high, middle = divmod(rest, _BASE)
+    _prefix = _era_digits + _PAIRS[moment] + _DIGITS[high] + _PAIRS[middle] + _PAIRS[low]
 
 
 def new_id() -> str:
@@ -94,18 +98,16 @@ def new_id() -> str:
 
     Safe in threads and after a fork.
     """
-    global _pair, _stem
+    global _pair
     ms = time_ns() // 1_000_000
     with _lock:
         if ms > _last_ms:
-            _tick(ms)
+            _begin(ms)
         elif _pair == _BASE:
-            _pair = 0
-            _stem += 1
-            if _stem == _STEMS:
-                _tick(_last_ms + 1)  # this millisecond has no more
+            if _stem + 1 < _STEMS:
+                _begin(_last_ms, _stem + 1)
             else:
-                _begin()
+                _begin(_last_ms + 1)  # this millisecond has no more
         made = _prefix + _PAIRS[_pair]
         _pair += 1
         return made

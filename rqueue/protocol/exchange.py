@@ -42,46 +42,56 @@ then."""
 
 
 class Exchange(Generic[R]):
-    """A script call under way. queue, consumer: for the messages of errors."""
+    """A script call under way. queue, consumer: for the messages of errors.
 
+    command: what to send now: the script by its hash; its source first, once the server said that
+    it does not know it (a restart, a flush, a new primary); that of the queue's kind, once a script
+    said which it is. teaches: whether that teaches the server a script, and is not the call itself.
+    """
+
+    command: tuple[Arg, ...]
     # of nearly all calls: what differs is set where it does, on the way of none of them
     teaches = False
-    """Whether `command` teaches the server a script: it is not the call itself."""
     _forgotten: Exception | None = None
     _told = 0
     _met: Exception | None = None  # a key of a wrong type
-    _script: scripts.Script | None = None  # that `command` named last
-    _taught = ""  # the SHA of the one that the server was taught last
+    _taught = ""  # the SHA of the script that the server was taught last
 
     def __init__(self, call: ScriptCall[R], queue: str = "", consumer: str = "") -> None:
         self.call = call
         self.queue = queue
         self.consumer = consumer
+        name, key, args, _, needs, _, _ = call  # its fields one by one would be slower
+        if KNOWN or needs:
+            self._aim()
+            return
+        # a plain queue, nearly always
+        self._script = script = scripts.SCRIPTS.plain.get(name) or scripts.script(name)
+        # and the guard: `ScriptCall.keys`, written out on the way of every call
+        self.command = ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
 
-    def command(self) -> tuple[Arg, ...]:
-        """What to send now: the script by its hash; its source first, once the server said that it
-        does not know it (a restart, a flush, a new primary); that of the queue's kind, once a
-        script said which it is."""
-        if self.teaches and self._script is not None:
-            return ("SCRIPT", "LOAD", self._script.source)
+    def _aim(self) -> None:
+        """Find out what to send now."""
+        if self.teaches:
+            self.command = ("SCRIPT", "LOAD", self._script.source)
+            return
         call: ScriptCall[Any] = self.call
         kind = PLAIN
         if self._met is not None:
             call = types_met_by(call)
-        elif KNOWN or call.needs:
+        else:
             kind = self._kind()
-        name, key, args, _, _, adapt, _ = call  # its fields one by one would be slower
-        there = scripts.SCRIPTS
-        self._script = script = there.loaded.get((name, kind)) or there.script(name, kind)
-        if adapt is not None and kind is not PLAIN:
-            args = call.args_for(kind.policies)
-        # and the guard: `ScriptCall.keys`, written out on the way of every call
-        return ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
+        self._script = script = scripts.script(call.script, kind)
+        args = call.args if kind is PLAIN else call.args_for(kind.policies)
+        self.command = ("EVALSHA", script.sha, 2, *call.keys, *args)
 
     def goes_on(self, _reply: Any) -> bool:
         """Whether a reply was none to the call itself: `command` is to be sent once more."""
-        taught, self.teaches = self.teaches, False
-        return taught
+        if not self.teaches:
+            return False
+        self.teaches = False
+        self._aim()
+        return True
 
     def _kind(self) -> Kind:
         kind = KNOWN.get(self.call.key, PLAIN)
@@ -110,6 +120,7 @@ class Exchange(Generic[R]):
             KNOWN.pop(self.call.key, None)
         else:
             KNOWN[self.call.key] = kind
+        self._aim()
         return None
 
     def answered(self, reply: Any) -> R:
@@ -131,22 +142,22 @@ class Exchange(Generic[R]):
         """
         if isinstance(error, rx.NoScriptError) and self._unknown():
             self._forgotten, self.teaches = error, True
+            self._aim()
             return None
         if self._met is not None:
             found = translate(error, url=url)
             return found if isinstance(found, RedisUnavailable) else self._damaged([])
         if is_wrong_type(error):
             self._met, self._forgotten = error, None
+            self._aim()
             return None
         said = str(error) if isinstance(error, rx.ResponseError) else ""
         if said.startswith("KIND ") and self._told < _KINDS_MOST:
             return self._of_kind(said.removeprefix("KIND "), url)
         if error.__context__ is None and hasattr(self._forgotten, "earlier"):
             error.__context__ = self._forgotten  # a repeat, as that one was: see `translate`
-        if isinstance(error, rx.ResponseError):
-            script = self._script or scripts.SCRIPTS.script(self.call.script, self._kind())
-            if (place := script.locate(said)) is not None:
-                error.add_note(f"at {place}")
+        if said and (place := self._script.locate(said)) is not None:
+            error.add_note(f"at {place}")
         return translate(
             error,
             url=url,
@@ -159,12 +170,11 @@ class Exchange(Generic[R]):
     def elsewhere(self) -> None:
         """The call goes to another server from here on, which may have to be taught."""
         self._forgotten, self._taught, self.teaches = None, "", False
+        self._aim()
 
     def _unknown(self) -> bool:
         """Whether the script that was sent last has not been taught for this call: another one may
         have been, where another thread learned of the queue's kind meanwhile."""
-        if self._script is None:  # the call was begun by another exchange than this one
-            self._script = scripts.SCRIPTS.script(self.call.script, self._kind())
         self._taught, taught = self._script.sha, self._taught
         return self._taught != taught
 

@@ -234,7 +234,7 @@ class PendingForward:
 
 def sends_on(keys: QueueKeys) -> bool:
     """Whether the last call to this queue said that it has an outbox."""
-    return bool(KNOWN) and outbox.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies
+    return outbox.POLICY.name in KNOWN.get(keys.meta, PLAIN).policies
 
 
 def forward(run: Callable[[ScriptCall[Any]], Any], keys: QueueKeys) -> int:

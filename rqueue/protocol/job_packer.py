@@ -160,7 +160,7 @@ class JobPacker:
     soon after it was made.
     """
 
-    __slots__ = ("_confirm", "_max_body", "_signer", "_within_ms", "keys", "queue")
+    __slots__ = ("_confirm", "_max_body", "_plain", "_signer", "_within_ms", "keys", "queue")
 
     def __init__(self, keys: QueueKeys, settings: Settings) -> None:
         self.keys = keys
@@ -173,6 +173,8 @@ class JobPacker:
             if settings.replicas or settings.fsync
             else None
         )
+        self._plain = self._signer is None and self._confirm is None
+        """Whether jobs are neither signed nor confirmed, unless their options say so."""
 
     def confirmation(self, options: Options = NO_OPTIONS) -> Confirmation | None:
         """What confirms a job with these options: they, or the settings, say so; None: nothing."""
@@ -186,7 +188,9 @@ class JobPacker:
 
     def call(self, packed: Packed, id: str) -> ScriptCall[Accepted]:
         """What stores one job, under this id, signed as of now, and confirmed where it is to be."""
-        body, options = packed.body, packed.options
+        _, body, _, options = packed
+        if options is NO_OPTIONS and self._plain:
+            return enqueue_one(self.keys, id, body)
         if options is NO_OPTIONS:
             terms, confirm = NORMAL_TERMS, self._confirm
         else:

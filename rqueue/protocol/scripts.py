@@ -57,6 +57,8 @@ class Scripts:
         self._root = root
         self.loaded: dict[tuple[str, Kind], Script] = {}
         """What was asked for before."""
+        self.plain: dict[str, Script] = {}
+        """Of these what plain queues are sent, by name."""
         self._policies: dict[str, PolicyHeader] = {}
         self._policy_names: tuple[str, ...] | None = None
         self._texts: dict[str, str | None] = {}
@@ -108,6 +110,8 @@ class Scripts:
                 script = self.loaded.get((name, kind))
                 if script is None:
                     script = self.loaded[name, kind] = self._load(name, kind)
+                    if kind == PLAIN:
+                        self.plain[name] = script
         return script
 
     def _load(self, name: str, kind: Kind) -> Script:

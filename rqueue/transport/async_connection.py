@@ -164,9 +164,9 @@ class AsyncConnection:
         confirm = call.confirm
         async with self._turn:
             if confirm is not None:
-                await self.send(exchange.command(), confirm.command)
+                await self.send(exchange.command, confirm.command)
                 return await self._confirmed(exchange, confirm)
-            await self.send(exchange.command())
+            await self.send(exchange.command)
             return await self._finish(exchange)
 
     async def begin(self, call: ScriptCall[Any]) -> None:
@@ -176,7 +176,7 @@ class AsyncConnection:
         together = () if confirm is None else (confirm.command,)
         await self._turn.acquire()
         try:
-            await self.send(Exchange(call).command(), *together)
+            await self.send(Exchange(call).command, *together)
         except BaseException:
             self._turn.release()
             raise
@@ -201,7 +201,7 @@ class AsyncConnection:
             else:
                 if not exchange.goes_on(reply):
                     return exchange.answered(reply)
-            await self.send(exchange.command())
+            await self.send(exchange.command)
 
     async def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
@@ -211,7 +211,7 @@ class AsyncConnection:
         is refused, its reply is the error."""
         exchange = Exchange(call, queue)
         async with self._turn:
-            await self.send(exchange.command(), command)
+            await self.send(exchange.command, command)
             seen, reply = await self._both(exchange, command)
             if isinstance(reply, rx.ResponseError):
                 return seen, await self._refused_then(exchange, reply)
@@ -231,7 +231,7 @@ class AsyncConnection:
             else:
                 if not exchange.goes_on(reply):
                     break
-            await self.send(exchange.command(), *(() if exchange.teaches else (command,)))
+            await self.send(exchange.command, *(() if exchange.teaches else (command,)))
         try:
             seen = exchange.answered(reply)
         except QueueDamaged:

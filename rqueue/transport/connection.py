@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -52,6 +53,9 @@ class Connection:
         self._resp: RespSocket | None = None
         self.socket: Any = None
         """The connected socket, for select; None when not connected."""
+        self.unread: Callable[[], int] | None = None
+        """How much TLS has read already and not returned yet, of which select says nothing; None
+        where nothing does so."""
         stand_in.note(self)
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
@@ -107,6 +111,7 @@ class Connection:
             self.close()
             raise
         self.socket = sock = inner._sock
+        self.unread = getattr(sock, "pending", None)
         if self._timeout is None:
             inner.socket_timeout = None
             if isinstance(sock, socket.socket):
@@ -158,7 +163,7 @@ class Connection:
 
     def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        self._resp = self.socket = None
+        self._resp = self.socket = self.unread = None
         self._inner.disconnect()
 
     def send(self, *commands: tuple[Arg, ...]) -> None:
@@ -203,26 +208,26 @@ class Connection:
         """Run a script call. Raises the tree of `rqueue.errors`."""
         exchange = Exchange(call, queue, consumer)
         if call.confirm is not None:
-            self.send(exchange.command(), call.confirm.command)
+            self.send(exchange.command, call.confirm.command)
             return self._confirmed(exchange, call.confirm)
         try:
-            reply = self.command(*exchange.command())
+            reply = self.command(*exchange.command)
         except rx.ResponseError as error:
             refused = error
         else:
-            return exchange.answered(reply)
+            return exchange.answered(reply) if call.needs else call.read(reply)
         return self._sent_again(exchange, refused)
 
     def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
         confirm = call.confirm
-        self.send(Exchange(call).command(), *((confirm.command,) if confirm is not None else ()))
+        self.send(Exchange(call).command, *((confirm.command,) if confirm is not None else ()))
 
     def answered(self, within: float = 0.0) -> bool:
         """Whether a reply, or the end of the connection, can be read; waits for it at most so many
         seconds."""
         sock = self.socket
-        if sock is None or pending(sock):
+        if sock is None or (self.unread is not None and self.unread()):
             return True
         return bool(select.select([sock], (), (), within)[0])
 
@@ -252,7 +257,7 @@ class Connection:
                 raise refusal from refused
             refused = None
             try:
-                reply = self.command(*exchange.command())
+                reply = self.command(*exchange.command)
             except rx.ResponseError as error:
                 refused = error
             else:
@@ -266,7 +271,7 @@ class Connection:
         prepared happens (a result list gets its element). Returns both replies; where the second
         is refused, its reply is the error."""
         exchange = Exchange(call, queue)
-        self.send(exchange.command(), command)
+        self.send(exchange.command, command)
         seen, reply = self._both(exchange, command)
         if isinstance(reply, rx.ResponseError):
             return seen, self._refused_then(exchange, reply)
@@ -286,7 +291,7 @@ class Connection:
             else:
                 if not (exchange.teaches and exchange.goes_on(reply)):
                     break
-            self.send(exchange.command(), *(() if exchange.teaches else (command,)))
+            self.send(exchange.command, *(() if exchange.teaches else (command,)))
         try:
             seen = exchange.answered(reply)
         except QueueDamaged:
@@ -344,8 +349,3 @@ class Connection:
         # a reply may still be on its way: this connection must not be used again
         self.close()
         return translate(error, url=self.url, sent=sent)
-
-
-def pending(sock: Any) -> bool:
-    """Whether TLS has read something already that it has not returned yet."""
-    return getattr(sock, "pending", None) is not None and bool(sock.pending())

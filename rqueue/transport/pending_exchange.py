@@ -29,7 +29,7 @@ class PendingExchange(Generic[R]):
 
     def send(self) -> None:
         """Send it. Raises the server errors."""
-        self._connection.send(self._exchange.command())
+        self._connection.send(self._exchange.command)
 
     def read(self) -> bool:
         """Read the reply that is there. Whether it is the answer: False where the call is to be

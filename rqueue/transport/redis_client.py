@@ -225,10 +225,9 @@ def execute(client: redis.Redis, call: ScriptCall[R] | CommandCall[R], *, queue:
     repeats = Repeats() if is_cluster(client) else None
     while True:
         try:
-            words = exchange.command()
             # redis-py teaches all nodes of a cluster, also those that are away
             node = _node_of(client, call.key) if repeats and exchange.teaches else {}
-            reply = client.execute_command(*words, **node)
+            reply = client.execute_command(*exchange.command, **node)
         except _FAILURES as error:
             sent = not _never_sent(client, error)
             refusal = exchange.refused(error, url_of(client), sent=sent)

@@ -81,7 +81,8 @@ class ThreadConnections:
                 connection.close()
                 raise
             else:
-                self._worked()
+                if stand_in.behind_call is not None or not self.states.reached:
+                    self._worked()
                 return answer if repeats is None and lost is None else after_repeat(answer)
 
     def run_then(

@@ -15,7 +15,7 @@ from redis import exceptions as rx
 
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError, SlotBusy
 from rqueue.protocol.wake import RECONNECTED, Wake
-from rqueue.transport.connection import Connection, pending
+from rqueue.transport.connection import Connection
 
 LISTEN_S = 60
 """Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
@@ -101,8 +101,11 @@ class WakeListener:
     def socket(self) -> Any:
         """What becomes readable when there is something to hear; None where `wait` has something
         to do at once."""
-        sock = self._connection.socket if self._armed and not self._stale else None
-        return None if sock is None or pending(sock) else sock
+        if not self._armed or self._stale:
+            return None
+        connection = self._connection
+        unread = connection.unread is not None and connection.unread()
+        return None if unread else connection.socket
 
     def _disarm(self) -> bool:
         armed, self._armed = self._armed, False
@@ -112,8 +115,9 @@ class WakeListener:
         return armed
 
     def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
-        sock = self._connection.socket
-        if sock is None or pending(sock):
+        connection = self._connection
+        sock = connection.socket
+        if sock is None or (connection.unread is not None and connection.unread()):
             return True
         wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
         watched = [sock] if interrupt is None else [sock, interrupt]

@@ -203,11 +203,11 @@ def test_a_restarted_server_is_taught_again(private_server: EmbeddedRedis) -> No
 
 def test_a_server_that_never_learns_is_no_endless_loop() -> None:
     sent = Exchange(ONE)
-    assert sent.command()[0] == "EVALSHA"
+    assert sent.command[0] == "EVALSHA"
     assert sent.refused(NoScriptError("No matching script."), "redis://here") is None
-    assert sent.command()[:2] == ("SCRIPT", "LOAD")
+    assert sent.command[:2] == ("SCRIPT", "LOAD")
     assert sent.goes_on(b"sha")
-    assert sent.command()[0] == "EVALSHA"
+    assert sent.command[0] == "EVALSHA"
     again = sent.refused(NoScriptError("No matching script."), "redis://here")
     assert isinstance(again, RedisBusy)
 

@@ -43,4 +43,4 @@ def test_patience_is_a_wave_of_short_jobs(slots: int, seconds: float, patience: 
     (job,) = full.todo
     again, released = full.stall(since + 1.01 * patience)
     assert (again, released) == (0.0, {job.subscription})
-    assert (list(full.todo), full.blocked, full.jobs) == ([], True, full.places)
+    assert (list(full.todo), full.blocked, full.places()) == ([], True, (full.slots, 0))

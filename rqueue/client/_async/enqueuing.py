@@ -218,15 +218,18 @@ class AsyncEnqueuing(AsyncQueueCalls):
         self._require_confirmed(accepted.unconfirmed, [put.id for put in puts])
         return accepted
 
-    async def _enqueued_one(self, request: JobRequest) -> AsyncJobHandle[Any]:
-        """Enqueue one job into this queue, whatever queue it asks for, or one of its shards."""
-        packed = self._packer.pack(request)
-        if self._shards is None:
+    async def enqueue_request(self, request: JobRequest) -> AsyncJobHandle[Any]:
+        """Enqueue what a task asks for (`rqueue.tasks.enqueuer.AsyncEnqueuer`). Its queue may be
+        another than this one."""
+        queue = request.queue
+        target = self if not queue or queue == self.name else self.at(queue)
+        packed = target._packer.pack(request)
+        if target._shards is None:
             try:
-                return await self.enqueue_here(packed)
+                return await target.enqueue_here(packed)
             except QueueSharded:
                 pass
-        handle: AsyncJobHandle[Any] = await self._spread().enqueue(packed)
+        handle: AsyncJobHandle[Any] = await target._spread().enqueue(packed)
         return handle
 
     async def enqueue_here(self, packed: Packed, version: int = 0) -> AsyncJobHandle[Any]:
@@ -237,7 +240,12 @@ class AsyncEnqueuing(AsyncQueueCalls):
             call = self._packer.call(packed, id_)
             if version:
                 call = of_version(call, version)
-            answer = await self._enqueued(call, options.max_wait)
+            try:
+                answer = await self._run(call)
+            except QueueFull as full:
+                answer = await self._when_room(call, full, options.max_wait)
+            if answer.accepted and answer.unconfirmed is None:  # nearly always
+                return AsyncJobHandle(self, id_, handed_to=answer.handed_to)
             # the connection may have sent it twice: then an id made here is known from the first
             if answer.accepted or answer.again or answer.answered or not own:
                 break

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable  # async
-
-# sync: from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -23,11 +21,6 @@ from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
 R_co = TypeVar("R_co", covariant=True)
-T = TypeVar("T")
-W = TypeVar("W", ResultWait, StateWatch, JobWatch)
-
-Ask = Callable[[W], Awaitable[T]]  # async
-# sync: Ask = Callable[[W], T]
 
 
 class AsyncJobHandle(Generic[R_co]):
@@ -88,9 +81,9 @@ class AsyncJobHandle(Generic[R_co]):
         watch = StateWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                state = await self._found(watch, self._next_state)
-            except ServerError as error:
-                await asyncio.sleep(watch.pause(error))
+                state = await self._next_state(watch)
+            except (QueueSharded, ServerError) as error:
+                await self._begin_anew(watch, error)
             else:
                 if state is not None:
                     yield state
@@ -105,15 +98,18 @@ class AsyncJobHandle(Generic[R_co]):
         watch.went_on(entries)
         return None
 
-    async def _found(self, wait: W, ask: Ask[W, T]) -> T | None:
-        """What `ask` answers; None: ask again, since the queue is spread, and the job's shard was
-        to be found first."""
+    async def _begin_anew(
+        self, wait: ResultWait | StateWatch | JobWatch, error: QueueSharded | ServerError
+    ) -> None:
+        """An ask has failed: of a queue that is spread, the job's shard is asked from now on; else
+        it is asked again after a pause. Raises the server errors, where that is of no use."""
         try:
-            return await ask(wait)
-        except QueueSharded:
+            if isinstance(error, ServerError):
+                raise error
             self._queue = await self._queue.holder(self.id)
             wait.at(self._queue.keys)
-            return None
+        except ServerError as failed:
+            await asyncio.sleep(wait.pause(failed))
 
     async def watch(self, timeout: float | None = None) -> AsyncIterator[JobUpdate]:
         """The job's state, what it reports of its progress and the lines that it logs, again and
@@ -129,9 +125,9 @@ class AsyncJobHandle(Generic[R_co]):
         watch = JobWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                update = await self._found(watch, self._next_update)
-            except ServerError as error:
-                await asyncio.sleep(watch.pause(error))
+                update = await self._next_update(watch)
+            except (QueueSharded, ServerError) as error:
+                await self._begin_anew(watch, error)
             else:
                 if update is not None:
                     yield update
@@ -159,9 +155,9 @@ class AsyncJobHandle(Generic[R_co]):
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
-                record = await self._found(wait, self._asked)
-            except ServerError as error:
-                await asyncio.sleep(wait.pause(error))
+                record = await self._asked(wait)
+            except (QueueSharded, ServerError) as error:
+                await self._begin_anew(wait, error)
             else:
                 if record is not None:
                     value: R_co = read_result(self.id, record)

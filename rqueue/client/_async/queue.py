@@ -32,7 +32,6 @@ from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
-from rqueue.tasks.request import JobRequest
 from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
@@ -118,13 +117,6 @@ class AsyncQueue(AsyncQueueSettings):
     def target(self) -> str:
         """The queue's name: where a task's jobs go with `task.options(async_sender=...)`."""
         return self.name
-
-    async def enqueue_request(self, request: JobRequest) -> AsyncJobHandle[Any]:
-        """Enqueue what a task asks for (`rqueue.tasks.enqueuer.AsyncEnqueuer`). Its queue may be
-        another than this one."""
-        queue = request.queue
-        target = self if not queue or queue == self.name else self.at(queue)
-        return await target._enqueued_one(request)
 
     async def enqueue_workflow(
         self, workflow: Workflow[R] | Stream[R], *, id: str | None = None, spread: bool = False

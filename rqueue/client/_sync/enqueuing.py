@@ -219,15 +219,18 @@ class Enqueuing(QueueCalls):
         self._require_confirmed(accepted.unconfirmed, [put.id for put in puts])
         return accepted
 
-    def _enqueued_one(self, request: JobRequest) -> JobHandle[Any]:
-        """Enqueue one job into this queue, whatever queue it asks for, or one of its shards."""
-        packed = self._packer.pack(request)
-        if self._shards is None:
+    def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
+        """Enqueue what a task asks for (`rqueue.tasks.enqueuer.Enqueuer`). Its queue may be
+        another than this one."""
+        queue = request.queue
+        target = self if not queue or queue == self.name else self.at(queue)
+        packed = target._packer.pack(request)
+        if target._shards is None:
             try:
-                return self.enqueue_here(packed)
+                return target.enqueue_here(packed)
             except QueueSharded:
                 pass
-        handle: JobHandle[Any] = self._spread().enqueue(packed)
+        handle: JobHandle[Any] = target._spread().enqueue(packed)
         return handle
 
     def enqueue_here(self, packed: Packed, version: int = 0) -> JobHandle[Any]:
@@ -238,7 +241,12 @@ class Enqueuing(QueueCalls):
             call = self._packer.call(packed, id_)
             if version:
                 call = of_version(call, version)
-            answer = self._enqueued(call, options.max_wait)
+            try:
+                answer = self._run(call)
+            except QueueFull as full:
+                answer = self._when_room(call, full, options.max_wait)
+            if answer.accepted and answer.unconfirmed is None:  # nearly always
+                return JobHandle(self, id_, handed_to=answer.handed_to)
             # the connection may have sent it twice: then an id made here is known from the first
             if answer.accepted or answer.again or answer.answered or not own:
                 break

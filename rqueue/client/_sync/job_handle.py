@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -22,10 +22,6 @@ from rqueue.text.escape import escaped
 from rqueue.transport.redis_client import url_of
 
 R_co = TypeVar("R_co", covariant=True)
-T = TypeVar("T")
-W = TypeVar("W", ResultWait, StateWatch, JobWatch)
-
-Ask = Callable[[W], T]
 
 
 class JobHandle(Generic[R_co]):
@@ -86,9 +82,9 @@ class JobHandle(Generic[R_co]):
         watch = StateWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                state = self._found(watch, self._next_state)
-            except ServerError as error:
-                time.sleep(watch.pause(error))
+                state = self._next_state(watch)
+            except (QueueSharded, ServerError) as error:
+                self._begin_anew(watch, error)
             else:
                 if state is not None:
                     yield state
@@ -103,15 +99,18 @@ class JobHandle(Generic[R_co]):
         watch.went_on(entries)
         return None
 
-    def _found(self, wait: W, ask: Ask[W, T]) -> T | None:
-        """What `ask` answers; None: ask again, since the queue is spread, and the job's shard was
-        to be found first."""
+    def _begin_anew(
+        self, wait: ResultWait | StateWatch | JobWatch, error: QueueSharded | ServerError
+    ) -> None:
+        """An ask has failed: of a queue that is spread, the job's shard is asked from now on; else
+        it is asked again after a pause. Raises the server errors, where that is of no use."""
         try:
-            return ask(wait)
-        except QueueSharded:
+            if isinstance(error, ServerError):
+                raise error
             self._queue = self._queue.holder(self.id)
             wait.at(self._queue.keys)
-            return None
+        except ServerError as failed:
+            time.sleep(wait.pause(failed))
 
     def watch(self, timeout: float | None = None) -> Iterator[JobUpdate]:
         """The job's state, what it reports of its progress and the lines that it logs, again and
@@ -127,9 +126,9 @@ class JobHandle(Generic[R_co]):
         watch = JobWatch(self._queue.keys, self.id, timeout, patience)
         while not watch.over:
             try:
-                update = self._found(watch, self._next_update)
-            except ServerError as error:
-                time.sleep(watch.pause(error))
+                update = self._next_update(watch)
+            except (QueueSharded, ServerError) as error:
+                self._begin_anew(watch, error)
             else:
                 if update is not None:
                     yield update
@@ -157,9 +156,9 @@ class JobHandle(Generic[R_co]):
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
             try:
-                record = self._found(wait, self._asked)
-            except ServerError as error:
-                time.sleep(wait.pause(error))
+                record = self._asked(wait)
+            except (QueueSharded, ServerError) as error:
+                self._begin_anew(wait, error)
             else:
                 if record is not None:
                     value: R_co = read_result(self.id, record)

@@ -33,7 +33,6 @@ from rqueue.settings import Settings, redact
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.other_words import QUEUE_WORDS, other_attribute, with_known_options
-from rqueue.tasks.request import JobRequest
 from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
@@ -119,13 +118,6 @@ class Queue(QueueSettings):
     def target(self) -> str:
         """The queue's name: where a task's jobs go with `task.options(sender=...)`."""
         return self.name
-
-    def enqueue_request(self, request: JobRequest) -> JobHandle[Any]:
-        """Enqueue what a task asks for (`rqueue.tasks.enqueuer.Enqueuer`). Its queue may be
-        another than this one."""
-        queue = request.queue
-        target = self if not queue or queue == self.name else self.at(queue)
-        return target._enqueued_one(request)
 
     def enqueue_workflow(
         self, workflow: Workflow[R] | Stream[R], *, id: str | None = None, spread: bool = False

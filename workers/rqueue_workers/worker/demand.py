@@ -13,7 +13,7 @@ from rqueue_workers.worker.dealing import Dealing
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.threads import ThreadExecutor
 from rqueue_workers.worker.queue_polling import QueuePolling
-from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.subscription import UNKNOWN, Subscription
 from rqueue_workers.worker.task_plans import MAIN
 
 LINGER_S = 0.002
@@ -38,6 +38,7 @@ class Demand(Dealing):
         self.polling = QueuePolling(subscriptions, spec.strict, spec.weights)
         self._strict = spec.strict
         self._prefetch = spec.prefetch
+        self._shares = len(subscriptions) > 1 and not spec.strict
 
     def window(self, subscription: Subscription, blocked: bool) -> int:
         """Jobs that a subscription may hold after this step, all in all."""
@@ -68,15 +69,17 @@ class Demand(Dealing):
         """Jobs of this subscription, which holds so many already, that the executors have room
         for."""
         room = places = share = 0
+        kinds = subscription.executors or UNKNOWN
         if monotonic() >= subscription.hold_until or not (
             blocked or any(executor.blocked for executor in self.executors.values())
         ):
             for kind, executor in self.executors.items():
-                if subscription.runs_in(kind):
-                    its = executor.places
-                    room += max(0, its - executor.jobs)
-                    places += its
-                    share += self.polling.share(subscription, kind, its)
+                if kind in kinds:
+                    its, free = executor.places()
+                    room += free
+                    if self._shares:
+                        places += its
+                        share += self.polling.share(subscription, kind, its)
         if share < places:
             room = max(0, min(room, share - staying + len(subscription.todo)))
         return room
@@ -152,11 +155,12 @@ class Demand(Dealing):
         if isolation.watching and not self.closing and (until := isolation.until):
             times.append(until - now)
         for executor in self.executors.values():
-            again, released = executor.stall(now)
-            if again:
-                times.append(again)
-            for subscription in released:
-                subscription.hold(now)
+            if executor.todo:
+                again, released = executor.stall(now)
+                if again:
+                    times.append(again)
+                for subscription in released:
+                    subscription.hold(now)
             if isinstance(executor, ThreadExecutor) and (again := executor.limits(now)):
                 times.append(again)
         if any(one.back and not (one.away or one.engaged) for one in self.subscriptions):

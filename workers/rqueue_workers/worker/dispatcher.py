@@ -332,7 +332,7 @@ class Dispatcher(Hearing):
         if jobs and subscription.overtakes:
             subscription.held_up = True
             try:
-                for wake in self._listen(subscription.route):
+                for wake in self._heard_now(subscription.route):
                     self.hear(wake)
             except ServerError:
                 subscription.disown(jobs[::2])

@@ -79,25 +79,33 @@ class Hearing(Membership):
         """What is heard on a route; nothing where Redis is gone, or a queue damaged, which is
         noted."""
         try:
-            return self._listen(route, timeout, interrupt)
+            return route.listener.wait(timeout, interrupt)
+        except ServerError as error:
+            failed = error
+        try:
+            return self._heard_anew(route, failed)
         except QueueDamaged as error:
             self.leave_alone(error)
         except ServerError as error:
             self.gone(route, error)
         return []
 
-    def _listen(
-        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
-    ) -> list[Wake]:
+    def _heard_now(self, route: Route) -> list[Wake]:
+        """What is heard on a route by now. Raises the server errors and QueueDamaged."""
         try:
-            return route.listener.wait(timeout, interrupt)
-        except (ConnectionLost, RedisTimeout):
+            return route.listener.wait(0)
+        except ServerError as error:
+            return self._heard_anew(route, error)
+
+    def _heard_anew(self, route: Route, error: ServerError) -> list[Wake]:
+        """What is heard when a listener has failed. Raises the server errors and QueueDamaged."""
+        if isinstance(error, ConnectionLost | RedisTimeout):
             # a connection that died unnoticed says so when it is used: only a fresh one can tell
             # whether Redis is gone
             return route.listener.wait(0)
-        except CommandRefused:
+        if isinstance(error, CommandRefused):
             self._find_damaged_wake(route)
-            raise
+        raise error
 
     def _find_damaged_wake(self, route: Route) -> None:
         """One command waits for the wake-ups of all queues of a route: where the list of one is of
@@ -149,11 +157,13 @@ class Hearing(Membership):
             wakes = self._heard(routes[0], timeout, interrupt)
         else:
             wakes = self._heard_first(routes, timeout, interrupt, calls)
-        if wakes:
-            with self.lock:
-                for wake in wakes:
-                    self.hear(wake)
-        return bool(wakes)
+        if not wakes:
+            return False
+        self._poll_at = monotonic() + POLL_S
+        with self.lock:
+            for wake in wakes:
+                self.hear(wake)
+        return True
 
     def _awaited(self) -> list[Any]:
         """What becomes readable when there is a reply to calls that are under way."""

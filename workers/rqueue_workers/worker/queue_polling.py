@@ -76,9 +76,7 @@ class QueuePolling:
 
     def share(self, subscription: Subscription, kind: int, places: int) -> int:
         """How many of an executor's places a subscription may have: all of them, unless others may
-        have jobs for it that wait; rounded up."""
-        if self._strict:
-            return places
+        have jobs for it that wait; rounded up. Not asked where queues are served strictly."""
         mine = all_ = 0
         for other, weight in zip(self._subscriptions, self._weights, strict=True):
             if other is subscription:

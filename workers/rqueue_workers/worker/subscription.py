@@ -35,6 +35,9 @@ from rqueue_workers.worker.task_plans import THREAD
 Unstarted = tuple[bytes, bytes, int]
 """id, value, when it was acquired (ms, Redis's clock)."""
 
+UNKNOWN = frozenset({THREAD})
+"""The executors beside the main thread that jobs may be for where nothing is known of them."""
+
 log = logger("rqueue.worker")
 
 
@@ -238,7 +241,7 @@ class Subscription(SettleCalls):
 
     def runs_in(self, kind: int) -> bool:
         """Whether jobs of this queue are for that executor, as far as is known."""
-        return kind in self.executors or (kind == THREAD and not self.executors)
+        return kind in (self.executors or UNKNOWN)
 
     def condemn(self, id: bytes) -> None:
         """Have the supervisor kill this process, if this job runs in it then."""

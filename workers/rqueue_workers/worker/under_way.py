@@ -191,9 +191,9 @@ class UnderWay:
     def _say(self) -> None:
         call = self._call
         consumer = self._consumer.name if self._own(call) else ""
-        if self._exchange is None:
-            self._exchange = PendingExchange(self._way, call, queue_of(call.key), consumer)
         try:
+            if self._exchange is None:
+                self._exchange = PendingExchange(self._way, call, queue_of(call.key), consumer)
             self._exchange.send()
         except RQueueError as error:
             self._fail(error)

@@ -223,7 +223,7 @@ class Worker:
                     subscription.release_unstarted()
             subscription = dispatcher.polling.next(resting)
         if subscription is not None:
-            self._run(subscription)
+            seconds = self.main.run(subscription)
             if subscription.route.away:
                 pass  # what ended is reported when Redis is back
             elif subscription.todo:
@@ -231,6 +231,7 @@ class Worker:
             else:
                 dispatcher.step(subscription)
             if len(self.subscriptions) > 1:
+                dispatcher.polling.ran(subscription, seconds)
                 self._look_around(subscription)
             return
         self.news.rung = False
@@ -243,20 +244,13 @@ class Worker:
             self.stop.look()
             dispatcher.look_at_page()
 
-    def _run(self, subscription: Subscription) -> None:
-        """A turn of one queue in the main thread."""
-        if len(self.subscriptions) == 1:
-            self.main.run(subscription)
-            return
-        begun = monotonic()
-        self.main.run(subscription)
-        self.dispatcher.polling.ran(subscription, monotonic() - begun)
-
     def _look_around(self, but: Subscription | None) -> bool:
         """Settle and pull wherever there is reason to; whether there was."""
         worked = False
         now = monotonic()
-        for subscription in self.dispatcher.polling.in_turn():
+        several = len(self.subscriptions) > 1
+        turns = self.dispatcher.polling.in_turn() if several else self.subscriptions
+        for subscription in turns:
             if (
                 subscription is not but
                 and not subscription.route.away
@@ -275,7 +269,7 @@ class Worker:
         if any(one.settle_first for one in self.subscriptions):
             subscription = None
         if subscription is not None:
-            self._run(subscription)
+            dispatcher.polling.ran(subscription, self.main.run(subscription))
         elif dispatcher.waiting:
             self.stop.pause(dispatcher.waiting)
         self._try_again()

@@ -165,15 +165,12 @@ class Executor:
         """In a child that a job forked: nothing else of this executor runs there."""
         self.todo.clear()
 
-    @property
-    def places(self) -> int:
-        """Jobs that may be here: one for each slot, and some ahead."""
-        return self.slots + (0 if self.stalled and self.blocked else self.credit.window)
-
-    @property
-    def jobs(self) -> int:
-        """Jobs that are here: those that run, and those ahead."""
-        return len(self.running) + len(self.todo)
+    def places(self) -> tuple[int, int]:
+        """How many jobs may be here, one for each slot and some ahead; and how many more than
+        run here, or wait."""
+        places = self.slots + (0 if self.stalled and self.blocked else self.credit.window)
+        free = places - len(self.running) - len(self.todo)
+        return places, free if free > 0 else 0
 
     @property
     def blocked(self) -> bool:

@@ -59,7 +59,7 @@ class MainThreadExecutor:
         self._executors = executors
         self._ack_early = ack_early
         self._armed: Plan | None = None
-        self._mark = page.marker(0)
+        self._mark, self._unmark = page.marker(0), page.unmarker(0)
         self._number = 1 << 32  # others count from 0: two in a row are never the same
         self._functions: dict[str, Any] = {}
         if attempts.signer is None:
@@ -71,9 +71,9 @@ class MainThreadExecutor:
             signal.signal(INTERRUPT, self._interrupt)
             slot.main = threading.get_ident()
 
-    def run(self, subscription: Subscription) -> int:
+    def run(self, subscription: Subscription) -> float:
         """Run jobs of `subscription` until none is left or the first of them has to be settled;
-        returns how many ended. Their rows are in the subscription then."""
+        returns the seconds that they took. Their rows are in the subscription then."""
         slot = self.slot
         slot.busy = True
         if self._news.parked:
@@ -163,10 +163,11 @@ class MainThreadExecutor:
         slot.job = None
         slot.busy = False
         self._number = number
-        self._page.finish(0)
+        self._unmark()
+        seconds = started - begun
         if count:
-            subscription.prefetch.sample(count, started - begun)
-        return count
+            subscription.prefetch.sample(count, seconds)
+        return seconds
 
     def _long_way(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> bool:
         """One job with limits, options, keywords or a signature, or that cannot run at all. Returns

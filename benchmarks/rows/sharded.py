@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing import get_context
+from typing import Literal
 
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope
@@ -43,13 +44,31 @@ LEASE_MS = 30_000
 SIDES = 2
 
 
-def calls(count: int, *, keyed: bool) -> list[Call]:
-    """Jobs of many keys, or of none."""
-    options = [Options(key=f"customer-{n}") if keyed else Options() for n in range(KEYS)]
+Word = Literal["", "key", "group"]
+"""What says where a job goes."""
+
+
+def calls(count: int, word: Word = "") -> list[Call]:
+    """Jobs of many keys or groups, or of none."""
+    options = [
+        Options(**{word: f"customer-{n}"}) if word else Options()  # type: ignore[arg-type]
+        for n in range(KEYS)
+    ]
     return [Call("hit", [], None, options[n % KEYS]) for n in range(count)]
 
 
 # -- two servers, and one --------------------------------------------------------------------------
+
+
+WAYS: tuple[tuple[int, Word], ...] = (
+    (1, ""),
+    (2, "key"),
+    (2, ""),
+    (1, "group"),
+    (2, "group"),
+)
+"""How many servers, and the word. On one server a key would be another thing: of its jobs only the
+latest one would wait. What keeps the order of customers there, and over shards too, are groups."""
 
 
 def together(work: Callable[[int], None]) -> float:
@@ -75,17 +94,16 @@ def together(work: Callable[[int], None]) -> float:
     return time.perf_counter() - began
 
 
-def rates(name: str, urls: list[str], count: int) -> tuple[float, float]:
+def rates(name: str, urls: list[str], count: int, word: Word) -> tuple[float, float]:
     """Jobs a second by two producers, then by two consumers. urls: of the shards' servers; one: the
-    queue is not spread, and its jobs have no key: there only the latest one of a key would wait.
-    Raises RuntimeError where other jobs were done than were enqueued."""
+    queue is not spread. Raises RuntimeError where other jobs were done than were enqueued."""
     spread_over = len(urls) > 1
     if spread_over:
         table_of(name, urls)
 
     def produce(_side: int) -> None:
         with Queue(name, urls[0]) as queue:
-            queue.enqueue_many(calls(count // SIDES, keyed=spread_over))
+            queue.enqueue_many(calls(count // SIDES, word))
 
     places = [(f"{name}~{side}", url) for side, url in enumerate(urls)]
     if not spread_over:
@@ -147,7 +165,8 @@ def step_of(shards: int) -> int:
 class Costs:
     """Microseconds of Redis for a job that is enqueued with so many others in one step (`enqueue`),
     for one that is pulled and settled, for a shard that is informed by a pool, and of the client
-    for a key (by number of shards): of CPU, network and all."""
+    for a key (by number of shards), alone (`route`) and among those of a batch (`route_many`): of
+    CPU, network and all."""
 
     def __init__(self, bench: Bench) -> None:
         self._redis = bench.redis
@@ -163,6 +182,7 @@ class Costs:
         self.settle = self._settle()
         self.inform = self._timed(self._inform, times)
         self.route = {shards: self._route(shards, times * 50) for shards in (1, *SHARDS)}
+        self.route_many = {shards: self._route_many(shards, times) for shards in (1, *SHARDS)}
         self._connection.close()
 
     def _timed(self, step: Callable[[], object], times: int) -> float:
@@ -202,6 +222,16 @@ class Costs:
         for number in range(times):
             table.shard_of(f"customer-{number}")
         return (time.process_time() - before) / times * 1e6
+
+    @staticmethod
+    def _route_many(shards: int, times: int) -> float:
+        table = ShardTable("bench", 1, "", map(Shard, range(shards)))
+        table.numbers_of(["first"])
+        batches = [[f"customer-{turn}-{n}" for n in range(BATCH)] for turn in range(times)]
+        before = time.process_time()
+        for keys in batches:
+            table.numbers_of(keys)
+        return (time.process_time() - before) / times / BATCH * 1e6
 
     def of_job(self, shards: int) -> float:
         """Of Redis for a job's whole way, where batches are cut into so many parts."""
@@ -275,17 +305,19 @@ def opening(bench: Bench, waiting: int) -> tuple[float, int]:
 def sharded(bench: Bench) -> list[Figure]:
     """One server and two by turns; what steps cost; and a shard that opens."""
     count = bench.size.of(1000, 20_000, 40_000)
-    enqueued: dict[int, list[float]] = {1: [], 2: []}
-    drained: dict[int, list[float]] = {1: [], 2: []}
+    enqueued: defaultdict[tuple[int, Word], list[float]] = defaultdict(list)
+    drained: defaultdict[tuple[int, Word], list[float]] = defaultdict(list)
     with private_server(bench.server, aof=bench.aof) as other:
         for turn in range(bench.rounds):
-            for servers in (1, 2):
-                bench.say(f"round {turn + 1} of {bench.rounds}, {many(servers, 'server')}")
+            for way in WAYS:
+                servers, word = way
+                said = f"{many(servers, 'server')}, {word or 'no key'}"
+                bench.say(f"round {turn + 1} of {bench.rounds}, {said}")
                 bench.empty()
                 urls = [bench.url, other.tcp_url][:servers]
-                into, out = rates(f"spread-{servers}-{new_id()}", urls, count)
-                enqueued[servers].append(into)
-                drained[servers].append(out)
+                into, out = rates(f"spread-{servers}-{new_id()}", urls, count, word)
+                enqueued[way].append(into)
+                drained[way].append(out)
     bench.empty()
     bench.say("what steps cost")
     costs = Costs(bench)
@@ -296,10 +328,17 @@ def sharded(bench: Bench) -> list[Figure]:
         opened.append(opening(bench, bench.size.of(200, 2000, 5000)))
     bench.empty()
     figures = [
-        Figure("enqueue by key: 2 servers against 1", ratios(enqueued[2], enqueued[1])),
+        Figure("enqueue by key: 2 servers against 1", ratios(enqueued[2, "key"], enqueued[1, ""])),
+        Figure(
+            "enqueue without keys: 2 servers against 1", ratios(enqueued[2, ""], enqueued[1, ""])
+        ),
+        Figure(
+            "enqueue into groups: 2 servers against 1",
+            ratios(enqueued[2, "group"], enqueued[1, "group"]),
+        ),
         Figure(
             "drain, two processes: 2 servers against 1",
-            ratios(drained[2], drained[1]),
+            ratios(drained[2, "key"], drained[1, ""]),
             target=Target(1.0),
         ),
         Figure("pull and settle, a job, in Redis", spread([costs.settle]), "µs"),
@@ -310,6 +349,7 @@ def sharded(bench: Bench) -> list[Figure]:
     for shards in (1, *SHARDS):
         said = f"find the shard of a key among {shards}, in the client"
         figures.append(Figure(said, spread([costs.route[shards]]), "µs"))
+        figures.append(Figure(f"{said}, {BATCH} at once", spread([costs.route_many[shards]]), "µs"))
     chance = random.Random(1)
     for shards in SHARDS:
         keyed, others = by_key(shards), by_length(shards, chance)

@@ -20,11 +20,12 @@ like those of variables."""
 
 _WORD = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--.*|(?<![\w:])([a-z]+_\w+)""")
 """A text, a comment, or a name as functions have them (the group)."""
-_DECLARED = (
-    re.compile(r"\blocal (?!function\b)([\w, ]+)"),
-    re.compile(r"\bfunction\b[^(\n]*\(([^)\n]*)\)"),
-    re.compile(r"\bfor ([\w, ]+?) (?:=|in)(?!\w)"),
-)
+_DECLARED = {
+    "local ": re.compile(r"\blocal (?!function\b)([\w, ]+)"),
+    "function": re.compile(r"\bfunction\b[^(\n]*\(([^)\n]*)\)"),
+    "for ": re.compile(r"\bfor ([\w, ]+?) (?:=|in)(?!\w)"),
+}
+"""What declares variables, by a word without which it does not: most lines have none of these."""
 
 MANY = 5
 """So many functions of one block are worth a table."""
@@ -99,7 +100,8 @@ def gathered(
 @cache
 def _variables(line: str) -> tuple[str, ...]:
     """Names of local variables and parameters."""
-    found = (names for declared in _DECLARED for names in declared.findall(line))
+    forms = (form for word, form in _DECLARED.items() if word in line)
+    found = (names for form in forms for names in form.findall(line))
     return tuple(name.strip() for names in found for name in names.split(","))
 
 

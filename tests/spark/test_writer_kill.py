@@ -37,9 +37,11 @@ from pathlib import Path
 from rqueue import Queue
 from rqueue.spark import session
 from tests.spark.test_writer import run_stream
-from tests.support.spark_home import QUICK
+from tests.support.spark import LOCAL_SETTINGS
+from tests.support.spark_home import QUICK, use_spark_home
 
-conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": QUICK}
+use_spark_home()
+conf = {**LOCAL_SETTINGS, "spark.driver.extraJavaOptions": QUICK}
 spark = session("local[2]", **conf)
 with Queue(sys.argv[1], sys.argv[2]) as queue:
     print("go", flush=True)

@@ -1,5 +1,6 @@
 """The queue's behaviour through the public API. Time is moved, nobody sleeps."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from zlib import crc32
@@ -29,7 +30,7 @@ ON_A_CLUSTER = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    again = []
+    again, twins = [], defaultdict(list)
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         q = parameters.get("q")
@@ -38,12 +39,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 again.append(item)  # on no server by that name: the same as on the newest
             elif q in drivers.REAL[1:]:  # what a client does is the same on each server
                 item.add_marker(pytest.mark.long)
+        elif q in drivers.GENERATED:
+            twins[_without(item, q)].append(item)
         elif q == drivers.CLUSTER and item.nodeid.partition("::")[0] not in ON_A_CLUSTER:
             item.add_marker(pytest.mark.long)
+    for test, both in twins.items():
+        if len(both) == len(drivers.GENERATED):
+            del both[crc32(test.encode()) % len(both)]
+            both[0].add_marker(pytest.mark.long)
     if again:
         config.hook.pytest_deselected(items=again)
         left = {id(item) for item in again}
         items[:] = [item for item in items if id(item) not in left]
+
+
+def _without(item: pytest.Item, q: str) -> str:
+    """What a test is called, whichever its client is.
+
+    Of a client in a thread and one on a loop the first is generated from the second, and a test
+    compares them. What differs are their transports. A test that both would play is played by one
+    of them, by turns, so that half of the tests are on each transport; by both in the long run.
+    """
+    test, _, parameters = item.nodeid.partition("[")
+    others = sorted(part for part in parameters.removesuffix("]").split("-") if part != q)
+    return "-".join([test, *others])
 
 
 @pytest.fixture(params=drivers.KINDS)

@@ -38,6 +38,8 @@ from rqueue_workers.worker.subscription import Subscription
 MEMORY = "memory"
 REAL = ("consumer", "asyncio", "worker")
 """The clients of the protocol, each on a real server."""
+GENERATED = REAL[:2]
+"""Of these the one is generated from the other."""
 CLUSTER = "cluster"
 """One of them, on a cluster."""
 KINDS = (*REAL, MEMORY, CLUSTER)

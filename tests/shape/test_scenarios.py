@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def _left_out(page: str) -> dict[str, str]:
             assert id_ not in found, f"{id_} stands twice"
             found[id_] = reason
     return found
+
+
+@cache
+def _tests_in(path: Path) -> list[tuple[str, str]]:
+    """Those of a file. It is read by the tests: processes that only collect this module parse
+    nothing."""
+    return _tests(path.read_text(encoding="utf-8"))
 
 
 def _tests(source: str) -> list[tuple[str, str]]:
@@ -73,19 +81,23 @@ def doubled(tests: list[tuple[str, str]]) -> list[str]:
 
 LISTED = _listed(PAGE.read_text(encoding="utf-8"))
 LEFT_OUT = _left_out(PAGE.read_text(encoding="utf-8"))
-FILES = {path.name: _tests(path.read_text("utf-8")) for path in sorted(FOLDER.glob("test_*.py"))}
-TESTS = [one for path in sorted(ALL.rglob("test_*.py")) for one in _tests(path.read_text("utf-8"))]
+FILES = sorted(path.name for path in FOLDER.glob("test_*.py"))
+
+
+def every() -> list[tuple[str, str]]:
+    """The tests of all files."""
+    return [one for path in sorted(ALL.rglob("test_*.py")) for one in _tests_in(path)]
 
 
 def standing() -> set[str]:
     """Ids that have a test."""
-    names = (NAME.fullmatch(name) for name, _ in TESTS)
+    names = (NAME.fullmatch(name) for name, _ in every())
     return {f"{match[1]}-{match[2]}" for match in names if match}
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_each_test_is_named_after_a_scenario_of_its_file_s_group(file: str) -> None:
-    assert misnamed(file, FILES[file]) == []
+    assert misnamed(file, _tests_in(FOLDER / file)) == []
     assert file == file.lower(), "the file is named after the group, in small letters"
 
 
@@ -94,7 +106,7 @@ def test_the_page_lists_each_scenario_that_has_a_test() -> None:
 
 
 def test_an_id_has_one_test_or_parts() -> None:
-    assert doubled(TESTS) == []
+    assert doubled(every()) == []
 
 
 def test_what_does_not_apply_has_a_reason_and_no_test() -> None:

@@ -55,10 +55,11 @@ FIRST = (
 
 
 def processes(config: pytest.Config) -> int:
-    """For `-n logical`: two more than the machine has cores. Tests wait for processes that start,
-    servers that come back and Java, nearly half of the time. For `-n auto`: as many as it has
-    cores, where tests wait for nothing; each process takes seconds to collect them."""
-    waiting = 2 if config.option.numprocesses == "logical" else 0
+    """For `-n logical`: three more than the machine has cores. Tests wait for processes that start,
+    servers that come back and Java, half of the time: with two more, two cores had nothing to do
+    for a seventh of a run. For `-n auto`: as many as it has cores, where tests wait for nothing;
+    each process takes seconds to collect them."""
+    waiting = 3 if config.option.numprocesses == "logical" else 0
     return (os.cpu_count() or 1) + waiting
 
 

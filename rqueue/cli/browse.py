@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from rqueue.cli.filled import filled
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten
 from rqueue.cli.target import Target, client_of, connection_options, keep_asking, pass_target
 from rqueue.model.job_info import JobInfo
@@ -34,7 +35,7 @@ WINDOW = 100
     help="With what waits already, or with what comes.",
 )
 @click.option("--limit", "-n", type=click.IntRange(1), metavar="N", help="So many jobs at most.")
-@click.option("--task", metavar="NAME", help="Only of this task.")
+@click.option("--task", type=filled, metavar="NAME", help="Only of this task.")
 @json_option
 @connection_options
 @pass_target

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, NOT_FOUND, OK, Failure, confirm
+from rqueue.cli.filled import filled
 from rqueue.cli.named_job import named_job
 from rqueue.cli.output import Column, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -38,7 +39,9 @@ WORDS = {
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--queue", "-q", metavar="QUEUE", help="Their queue; without it all are searched.")
+@click.option(
+    "--queue", "-q", type=filled, metavar="QUEUE", help="Their queue; without it all are searched."
+)
 @click.option("--keep-held", is_flag=True, help="Leave a job alone that a worker has already.")
 @click.option("--workflow", is_flag=True, help="And all jobs that it waits for.")
 @click.option("--running", is_flag=True, help="Interrupt the code of a job that runs.")

@@ -12,6 +12,7 @@ import click
 
 from rqueue.cli.exit_codes import NOT_FOUND, Failure, confirm
 from rqueue.cli.failures import say
+from rqueue.cli.filled import filled
 from rqueue.cli.output import echo, json_option, print_json, print_line, yes_option
 from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -25,13 +26,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _filter_options(command: F) -> F:
     for decorate in (
-        click.option("--until", metavar="WHEN", help="Died before: a time, or so long ago (1h)."),
-        click.option("--since", metavar="WHEN", help="Died after: a time, or so long ago (2d)."),
-        click.option("--text", metavar="TEXT", default="", help="In its message or traceback."),
         click.option(
-            "--error", metavar="TYPE", default="", help="Part of the error's type: TimeoutError."
+            "--until", type=filled, metavar="WHEN", help="Died before: a time, or so long ago (1h)."
         ),
-        click.option("--task", metavar="NAME", default="", help="Of this task."),
+        click.option(
+            "--since", type=filled, metavar="WHEN", help="Died after: a time, or so long ago (2d)."
+        ),
+        click.option("--text", type=filled, metavar="TEXT", help="In its message or traceback."),
+        click.option(
+            "--error", type=filled, metavar="TYPE", help="Part of the error's type: TimeoutError."
+        ),
+        click.option("--task", type=filled, metavar="NAME", help="Of this task."),
     ):
         command = decorate(command)
     return command
@@ -48,16 +53,17 @@ def moment(text: str | None, option: str) -> int:
 
 
 def _filter(
-    task: str,
-    error: str,
-    text: str,
+    task: str | None,
+    error: str | None,
+    text: str | None,
     since: str | None,
     until: str | None,
     ids: tuple[str, ...] = (),
 ) -> DeadFilter:
     from rqueue.inspector import DeadFilter
 
-    return DeadFilter(task, error, text, moment(since, "since"), moment(until, "until"), ids)
+    first, last = moment(since, "since"), moment(until, "until")
+    return DeadFilter(task or "", error or "", text or "", first, last, ids)
 
 
 @click.group(no_args_is_help=True)
@@ -72,7 +78,15 @@ def dead() -> None:
 @dead.command("list")
 @click.argument("queue")
 @_filter_options
-@click.option("--limit", "-n", default=50, show_default=True, metavar="N", help="At the most.")
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="At the most.",
+)
 @click.option("--all", "every", is_flag=True, help="All; with --json one line per job.")
 @json_option
 @connection_options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exit_codes import confirm
+from rqueue.cli.filled import filled
 from rqueue.cli.output import echo, json_option, print_json, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
@@ -13,7 +14,7 @@ from rqueue.text.numbers import many
 @click.command()
 @click.argument("queue")
 @click.option("--jobs", is_flag=True, help="Also where it has jobs: they end as purged.")
-@click.option("--jobs-to", default="", metavar="QUEUE", help="Its jobs go to this queue.")
+@click.option("--jobs-to", type=filled, metavar="QUEUE", help="Its jobs go to this queue.")
 @click.option("--consumers", is_flag=True, help="Also where it has consumers: they are taken off.")
 @click.option("--dry-run", is_flag=True, help="Only say what the queue has.")
 @yes_option
@@ -25,7 +26,7 @@ def delete(
     /,
     queue: str,
     jobs: bool,
-    jobs_to: str,
+    jobs_to: str | None,
     consumers: bool,
     dry_run: bool,
     yes: bool,
@@ -51,7 +52,7 @@ def delete(
         if not dry_run:
             has = f"{many(count, 'job')} and {many(here, 'consumer')}"
             confirm(f"Delete queue '{queue}', with {has}?", yes)
-            done = clients.delete(inspector, jobs=jobs, consumers=consumers, jobs_to=jobs_to)
+            done = clients.delete(inspector, jobs=jobs, consumers=consumers, jobs_to=jobs_to or "")
     if as_json:
         found = {"jobs": count, "consumers": here} if dry_run else {"jobs": done}
         print_json({"queue": queue, **found, "dry_run": dry_run})

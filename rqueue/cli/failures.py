@@ -122,6 +122,9 @@ def report(error: Exception) -> int:
         # not one of those that our connection knows: the answer was no sense
         say(f"what answers there is no Redis, or a broken one: {' '.join(str(error).split())}")
         return SERVER
+    if isinstance(error, UnicodeEncodeError):
+        say(f"{error.object!a} is not UTF-8, which names, ids and arguments are")
+        return USAGE
     if isinstance(error, OSError) and error.filename:
         say(f"{error.strerror}: {error.filename}")
         return USAGE
@@ -158,6 +161,8 @@ OTHER_WORDS = {
     "info": "Did you mean 'queues QUEUE', or 'show ID'?",
     "inspect": "Did you mean 'show ID', or 'consumers QUEUE'?",
     "ping": "Did you mean 'doctor'? It checks the server too.",
+    "top": "Did you mean 'stats --watch', or 'queues'?",
+    "monitor": "Did you mean 'stats --watch', or 'history QUEUE --follow'?",
     "version": "Did you mean '--version'?",
     "retry": "Did you mean 'dead requeue QUEUE [ID]...'?",
     "requeue": "Did you mean 'dead requeue QUEUE [ID]...'?",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rqueue.cli.filled import filled
 from rqueue.cli.output import clock, echo, json_option, print_line, shorten, span
 from rqueue.cli.show import NO_ATTEMPT
 from rqueue.cli.target import Target, connection_options, keep_asking, pass_target
@@ -43,13 +44,16 @@ HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'
 @click.option("--follow", "-f", is_flag=True, help="Go on as jobs end, until Ctrl-C.")
 @click.option(
     *("--last", "--limit", "-n", "last"),
+    type=click.IntRange(0),
     default=20,
     show_default=True,
     metavar="N",
     help="The last N rows.",
 )
-@click.option("--since", metavar="WHEN", help="From here on, oldest first: a time, or 10m (ago).")
-@click.option("--task", default="", metavar="NAME", help="Only this task.")
+@click.option(
+    "--since", type=filled, metavar="WHEN", help="From here on, oldest first: a time, or 10m (ago)."
+)
+@click.option("--task", type=filled, metavar="NAME", help="Only this task.")
 @click.option(
     "--outcome",
     type=click.Choice(OUTCOMES),
@@ -57,9 +61,9 @@ HEAD = f"{'finished':8}  {'outcome':9}  {'task':28}  {'wait':>8}  {'run':>8}  {'
     help=f"Only {', '.join(OUTCOMES[:-1])} or {OUTCOMES[-1]}.",
 )
 @click.option(
-    "--label", default="", metavar="NAME=VALUE", help="Only jobs with this label, or kept header."
+    "--label", type=filled, metavar="NAME=VALUE", help="Only jobs with this label, or kept header."
 )
-@click.option("--id", "job", default="", metavar="ID", help="Only this job.")
+@click.option("--id", "job", type=filled, metavar="ID", help="Only this job.")
 @json_option
 @connection_options
 @pass_target
@@ -70,10 +74,10 @@ def history(
     follow: bool,
     last: int,
     since: str | None,
-    task: str,
+    task: str | None,
     outcome: str | None,
-    label: str,
-    job: str,
+    label: str | None,
+    job: str | None,
     as_json: bool,
 ) -> None:
     """Show what became of jobs.
@@ -94,7 +98,7 @@ def history(
     from rqueue.cli.documents import row_document
     from rqueue.inspector.history import seen_in
 
-    label_name, equals, label_value = label.partition("=")
+    label_name, equals, label_value = (label or "").partition("=")
     if label and not equals:
         raise click.BadParameter(f"{label!r} is not NAME=VALUE", param_hint="--label")
 

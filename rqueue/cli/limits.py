@@ -7,12 +7,13 @@ from difflib import get_close_matches
 import click
 
 from rqueue.cli.failures import say
+from rqueue.cli.filled import filled
 from rqueue.cli.output import Column, echo, iso, json_option, print_json, print_table
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job_limit import JobLimit
 from rqueue.protocol.commands.limits import LimitInfo
 
-_KEY = click.option("--key", metavar="KEY", default="", help="Of this key, not of all.")
+_KEY = click.option("--key", type=filled, metavar="KEY", help="Of this key, not of all.")
 
 
 @click.group(no_args_is_help=True)
@@ -90,7 +91,7 @@ def set_(
     name: str,
     most: str,
     burst: int | None,
-    key: str,
+    key: str | None,
     as_json: bool,
 ) -> None:
     """Let a limit allow MOST jobs at a time, or a rate, 100/1m, in a time; 0: none.
@@ -116,7 +117,7 @@ def set_(
             known = None
         else:
             known = client.limits.list()
-        client.limits.set(name, int(number), per=per if slash else None, burst=burst, key=key)
+        client.limits.set(name, int(number), per=per if slash else None, burst=burst, key=key or "")
     _say(as_json, queue, name, key, most if slash else int(number))
     if doubt := _doubt(known, queue, name, number, rate=bool(slash)):
         say(doubt)
@@ -147,7 +148,7 @@ def _doubt(known: list[LimitInfo] | None, queue: str, name: str, number: str, *,
 @json_option
 @connection_options
 @pass_target
-def reset(target: Target, /, queue: str, name: str, key: str, as_json: bool) -> None:
+def reset(target: Target, /, queue: str, name: str, key: str | None, as_json: bool) -> None:
     """Forget what was set for a limit, and for the rate of that name: jobs say how many.
 
     \b
@@ -156,13 +157,13 @@ def reset(target: Target, /, queue: str, name: str, key: str, as_json: bool) -> 
     """  # noqa: D301
     with target.queue(queue) as (client, inspector):
         inspector.require_queue(queue)
-        client.limits.reset(name, key=key)
+        client.limits.reset(name, key=key or "")
     _say(as_json, queue, name, key, None)
 
 
-def _say(as_json: bool, queue: str, name: str, key: str, most: str | int | None) -> None:
+def _say(as_json: bool, queue: str, name: str, key: str | None, most: str | int | None) -> None:
     if as_json:
-        print_json({"queue": queue, "limit": name, "key": key, "most": most})
+        print_json({"queue": queue, "limit": name, "key": key or "", "most": most})
         return
     of = f"limit '{name}' of key '{key}'" if key else f"limit '{name}'"
     says = "allows what its jobs say" if most is None else f"allows {most}"

@@ -6,6 +6,7 @@ import logging
 
 import click
 
+from rqueue.cli.filled import filled
 from rqueue.cli.named_job import named_job, waiting_for
 from rqueue.cli.output import clock, echo, iso, json_option, print_line
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -14,7 +15,9 @@ from rqueue.model.log_line import LogLine
 
 @click.command()
 @click.argument("id")
-@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@click.option(
+    "--queue", "-q", type=filled, metavar="QUEUE", help="Its queue; without it all are searched."
+)
 @click.option("--follow", "-f", is_flag=True, help="Go on, until the job has ended.")
 @json_option
 @connection_options

@@ -55,8 +55,8 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
     from rqueue.inspector import FoundQueues
 
     with target.inspector() as inspector:
-        places = FoundQueues({name: ""}) if name else inspector.find_queues()
-        asked = [name] if name else []
+        places = FoundQueues({name: ""}) if name is not None else inspector.find_queues()
+        asked = [name] if name is not None else []
         names = named_queues(inspector, list(places.nodes), asked, shards)
         missing = dict(places.missing)
         without: dict[str, ServerError] = {}
@@ -83,7 +83,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
             without |= survey.missing
             lacking[one] = len(survey.missing)
             found.append(survey.whole)
-        if name and nodes:
+        if name is not None and nodes:
             places = FoundQueues({one: inspector.node_of(one) for one in names})
         if name is None or shards:
             if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
+from rqueue.cli.filled import filled
 from rqueue.cli.named_job import named_job, waiting_for
 from rqueue.cli.output import json_option, print_json
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -12,7 +13,9 @@ from rqueue.cli.target import Target, connection_options, pass_target
 
 @click.command()
 @click.argument("id")
-@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@click.option(
+    "--queue", "-q", type=filled, metavar="QUEUE", help="Its queue; without it all are searched."
+)
 @click.option(
     "--timeout",
     "-t",

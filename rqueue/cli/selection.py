@@ -11,6 +11,7 @@ import click
 from rqueue.cli.enqueue import pairs
 from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
+from rqueue.cli.filled import filled
 from rqueue.cli.output import echo, print_json
 from rqueue.model.job_count import JobCount
 from rqueue.text.numbers import many
@@ -35,9 +36,14 @@ def selection_options(function: F) -> F:
             "--limit", "-n", type=click.IntRange(0), metavar="N", help="The first N of these."
         ),
         click.option(
-            "--label", "labels", multiple=True, metavar="NAME=VALUE", help="All with this label."
+            "--label",
+            "labels",
+            type=filled,
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="All with this label.",
         ),
-        click.option("--task", metavar="NAME", help="All of this task."),
+        click.option("--task", type=filled, metavar="NAME", help="All of this task."),
         click.option("--all", "every", is_flag=True, help="All that wait."),
         click.argument("ids", nargs=-1, metavar="[ID]..."),
     ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rqueue.cli.exit_codes import confirm
+from rqueue.cli.filled import filled
 from rqueue.cli.output import Column, echo, json_option, print_json, print_table, yes_option
 from rqueue.cli.target import Target, connection_options, pass_target, say_without
 from rqueue.settings import redact
@@ -148,7 +149,7 @@ def list_(target: Target, /, queue: str, as_json: bool) -> int:
 @click.argument("queue")
 @click.argument("number", type=int, required=False)
 @click.option("--weight", type=int, default=1, metavar="N", help="Its part of the keys; default 1.")
-@click.option("--place", default="", metavar="URL", help="Its server; default that of the queue.")
+@click.option("--place", type=filled, metavar="URL", help="Its server; default that of the queue.")
 @_UNORDERED
 @json_option
 @connection_options
@@ -159,7 +160,7 @@ def open_(
     queue: str,
     number: int | None,
     weight: int,
-    place: str,
+    place: str | None,
     unordered: bool,
     as_json: bool,
 ) -> None:
@@ -174,7 +175,7 @@ def open_(
       rqueue shards open orders 8 --weight 2
     """  # noqa: D301
     with _sharded(target, queue) as (sharded, _):
-        opened = sharded.open(number, weight=weight, place=place, order=not unordered)
+        opened = sharded.open(number, weight=weight, place=place or "", order=not unordered)
         table = sharded.table()
     said = f"shard {opened} of queue '{queue}' is open"
     _say(table, f"{said}, and waits" if table.moving else said, as_json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from rqueue.cli.filled import filled
 from rqueue.cli.named_job import named_job
 from rqueue.cli.output import age, echo, iso, json_option, print_facts, print_json, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -40,7 +41,9 @@ DEATHS = {
 
 @click.command()
 @click.argument("id")
-@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@click.option(
+    "--queue", "-q", type=filled, metavar="QUEUE", help="Its queue; without it all are searched."
+)
 @json_option
 @connection_options
 @pass_target

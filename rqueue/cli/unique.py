@@ -6,6 +6,7 @@ import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
+from rqueue.cli.filled import filled
 from rqueue.cli.output import json_option, print_facts, print_json, span
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.unique_key import UniqueKey
@@ -29,7 +30,7 @@ def unique_words(text: str) -> str:
 @click.command()
 @click.argument("queue")
 @click.argument("key", required=False)
-@click.option("--job", metavar="ID", help="The key of this job.")
+@click.option("--job", type=filled, metavar="ID", help="The key of this job.")
 @click.option("--clear", is_flag=True, help="Free the key: the next job of it is enqueued.")
 @json_option
 @connection_options

@@ -7,6 +7,7 @@ import click
 from rqueue.cli.documents import progress_document
 from rqueue.cli.exit_codes import NEGATIVE, NOT_YET, OK
 from rqueue.cli.failures import say
+from rqueue.cli.filled import filled
 from rqueue.cli.log import line_document, print_log_line
 from rqueue.cli.named_job import named_job, waiting_for
 from rqueue.cli.output import clock, echo, json_option, print_line
@@ -16,7 +17,9 @@ from rqueue.model.job import JobState
 
 @click.command()
 @click.argument("id")
-@click.option("--queue", "-q", metavar="QUEUE", help="Its queue; without it all are searched.")
+@click.option(
+    "--queue", "-q", type=filled, metavar="QUEUE", help="Its queue; without it all are searched."
+)
 @click.option(
     "--timeout",
     "-t",

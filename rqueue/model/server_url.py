@@ -158,6 +158,8 @@ def _address(text: str, what: str, usual_port: int) -> tuple[str, int]:
         raise ValueError(f"has a {what} with no port number: '{text}'") from None
     if not parts.hostname:
         raise ValueError(f"names a {what} without a host")
+    if not _is_host(parts.hostname):
+        raise ValueError(f"names a {what} that is no host name: '{parts.hostname}'")
     return parts.hostname, port or usual_port
 
 
@@ -194,9 +196,20 @@ def problem_of(url: str) -> str:
         return "has no path, as in unix:///run/redis.sock"
     if parts.scheme != "unix" and not parts.hostname and port is None:
         return "has no host"
+    if parts.hostname and not _is_host(parts.hostname):
+        return f"names no host: '{parts.hostname}'"
     if parts.scheme != "unix" and not _is_database(parts.path):
         return "names no database by its number: what follows the host is /0, /1, ... or nothing"
     return ""
+
+
+def _is_host(name: str) -> bool:
+    """Whether the resolver can be asked for a name: it takes no empty or overlong parts."""
+    try:
+        name.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _is_database(path: str) -> bool:

@@ -236,6 +236,11 @@ def test_the_address_that_hosts_set_counts_last() -> None:
     ("url", "words"),
     [
         ("cluster://a:1", "must begin with redis+cluster://"),
+        ("redis://a..b:1/0", "names no host: 'a..b'"),
+        (f"redis://{'a' * 64}.com/0", f"names no host: '{'a' * 64}.com'"),
+        ("redis://\udcff/0", "names no host: "),
+        ("redis+cluster://a,b..c:1", "names a node that is no host name: 'b..c'"),
+        ("redis+sentinel://a..b/m", "names a Sentinel that is no host name: 'a..b'"),
         ("redis://a:1?cluster=true", "write redis+cluster://HOST:PORT instead"),
         ("redis+cluster://a:1/1", "a cluster has number 0 alone"),
         ("redis+cluster://a:1?db=1", "a cluster has number 0 alone"),

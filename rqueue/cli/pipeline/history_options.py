@@ -15,6 +15,7 @@ import click
 from rqueue.cli.dead import moment
 from rqueue.cli.exit_codes import MISSING, NEGATIVE, USAGE, Failure
 from rqueue.cli.failures import advice, exit_code
+from rqueue.cli.filled import filled
 from rqueue.cli.pipeline.inputs import check_lake
 from rqueue.cli.pipeline.spark_conf import settings_of
 from rqueue.cli.target import Target
@@ -69,6 +70,7 @@ def queue_option(command: F) -> F:
         "--queue",
         "-q",
         "queues",
+        type=filled,
         multiple=True,
         metavar="QUEUE",
         help="Only this queue; may be repeated. Default: all.",
@@ -101,10 +103,18 @@ def range_options(command: F) -> F:
     """Add --from and --to, as `since` and `until`."""
     for decorate in (
         click.option(
-            "--to", "until", metavar="WHEN", help="Before: a time with its zone, or 1h (ago)."
+            "--to",
+            "until",
+            type=filled,
+            metavar="WHEN",
+            help="Before: a time with its zone, or 1h (ago).",
         ),
         click.option(
-            "--from", "since", metavar="WHEN", help="From: a time with its zone, or 1d (ago)."
+            "--from",
+            "since",
+            type=filled,
+            metavar="WHEN",
+            help="From: a time with its zone, or 1d (ago).",
         ),
     ):
         command = decorate(command)

@@ -11,6 +11,7 @@ import click
 from rqueue.cli.dead import moment
 from rqueue.cli.exit_codes import NEGATIVE, OK
 from rqueue.cli.failures import say
+from rqueue.cli.filled import filled
 from rqueue.cli.output import Column, echo, json_option, print_json, print_table
 from rqueue.cli.pipeline.history_options import (
     cluster_option,
@@ -44,11 +45,17 @@ if TYPE_CHECKING:
 )
 @queue_option
 @lake_option
-@click.option("--since", metavar="WHEN", help="Rows of the lake from: a time, or 1d (ago).")
-@click.option("--until", metavar="WHEN", help="Rows of the lake before: a time, or 1h (ago).")
+@click.option(
+    "--since", type=filled, metavar="WHEN", help="Rows of the lake from: a time, or 1d (ago)."
+)
+@click.option(
+    "--until", type=filled, metavar="WHEN", help="Rows of the lake before: a time, or 1h (ago)."
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At the most, oldest first.")
 @click.option("--rate", type=click.FloatRange(0), default=0.0, metavar="N", help="Jobs a second.")
-@click.option("--to", "to_queue", metavar="QUEUE", help="Into another queue than their own.")
+@click.option(
+    "--to", "to_queue", type=filled, metavar="QUEUE", help="Into another queue than their own."
+)
 @click.option("--purge", is_flag=True, help="Drop the dead letters that were replayed.")
 @click.option(
     "--name",

@@ -12,7 +12,7 @@
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: hold, last_value, ring, selectors, refusals, sorted, lifetime, unique, limits, shard, shares
---- @include "flow/heard"
+--- @include "flow/waits"
 --- @include "flow/member"
 
 --- `deferred`: job that is deferred -> how many parents it has. `gathered:<job>`: place of a parent that has ended among
@@ -25,78 +25,11 @@
 --- though all that have come have ended. `deferred` has how many have come, the job's tag their number once it is sealed,
 --- 0 until then. `unsealed`: such jobs by the time at which their producer is taken for lost.
 
---- What its hooks share. A script has 200 local variables at the most.
-local FLOWS = {}
-
---- The most parents that a job may have by name, jobs that may wait for one by name, results that are passed on, and
---- bytes of them; jobs that one call ends because their parents failed; jobs that one command is given. The most parents
---- that a job may have, and for how many ms the producer of a stream may say nothing.
-FLOWS.NAMED, FLOWS.WAITING, FLOWS.RESULTS, FLOWS.BYTES, FLOWS.STOPS, FLOWS.PIECE = 100, 1000, 1000, 1048576, 100, 500
-FLOWS.PARENTS, FLOWS.LOST_MS = 1000000, 600000
-
---- {policy=, mode=, total=, ids=, away=, streamed=, open=} by the tags, or the value, of a job; nil where it waits for
---- none. policy: s = it ends where a parent fails, c = a failure counts too, w = it waits until a dead letter lives again
---- and is done, f = it runs only where one fails. mode: n = no results, o = that of the one parent, l = all as a list.
---- ids: names, nil = those derived from its own. away: its workflow is one of several queues; parents say themselves who
---- waits for them. streamed: its parents come as a stream (s in place of the mode), which is not sealed where it is open.
-function FLOWS.tag(text)
-  local policy, mode, total, away, names = string.match(text or '', '^[^;]-|w([scwf])([nols])(%d+)(@?[^:|;]*):?([^|;]*)')
-  if not policy then return nil end
-  local its = { policy = policy, mode = mode, total = tonumber(total), away = away ~= '' }
-  if mode == 's' then its.mode, its.streamed, its.open = 'n', true, its.total == 0 end
-  if names ~= '' then
-    its.ids = {}
-    for name in string.gmatch(names, '[^/]+') do its.ids[#its.ids + 1] = FLOWS.name(name) end
-  end
-  return its
-end
-
---- A name that stands escaped in terms and headers.
-function FLOWS.name(text)
-  return (string.gsub(text, '%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
-end
-
 --- Whether a job with these tags, or this value, counts for the one that its id is derived from; that one and its place.
 function FLOWS.derived(id, text)
   if not string.find(text or '', '^[^;]-|p') then return nil end
   local parent, place = member_read(id)
   return parent, place
-end
-
---- What a parent left, as JSON. `one` = {id=, ok=, result=, state=, cause=}. Many jobs may wait for it.
-function FLOWS.left(one)
-  if not one.left and one.ok then
-    one.left = '[1,' .. ((one.result == '' or one.result == '-') and 'null' or one.result) .. ']'
-  elseif not one.left then
-    local cause = one.cause or {}
-    one.left = '[0,' .. cjson.encode({ id = one.id, state = one.state, type = cause.type, message = cause.message }) .. ']'
-  end
-  return one.left
-end
-
---- Note that parents have ended: runs of places, and what each left, where that is wanted. Returns whether the job,
---- which has `total` parents, has heard of all; never where more may come. Where the key is of another type the job stays
---- where it is; the doctor says so.
-function FLOWS.gather(base, job, its, total, runs, left)
-  local key = FLOWS.noted(base, job, its)
-  if its.mode ~= 'n' then
-    local words, count = {}, 0
-    for i = 1, #runs, 2 do
-      for place = runs[i], runs[i + 1] do
-        count = count + 1
-        words[2 * count - 1], words[2 * count] = string.format('%d', place), left[count]
-      end
-    end
-    if words[1] then redis.pcall('HSET', key, unpack(words)) end
-    return redis.pcall('HLEN', key) == total
-  end
-  heard_note(key, runs)
-  return not its.open and heard_all(key, total)
-end
-
---- The key that has of which parents a job has heard.
-function FLOWS.noted(base, job, its)
-  return base .. (its.mode == 'n' and 'heard:' or 'gathered:') .. job
 end
 
 --- Of which of these places a job has heard: false where it has not.

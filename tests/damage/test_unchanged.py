@@ -186,8 +186,8 @@ PLANTED = {
     ),
     "an enqueue does not look where producers are noted": (
         "enqueue of members of a stream",
-        "policies/flows/places.lua",
-        "  found[#found + 1] = { 'unsealed', 'zset' }\n",
+        "policies/flows/meets.lua",
+        "    found[#found + 1] = { 'unsealed', 'zset' }\n",
         "",
     ),
     "a seal does not look before it seals": (
@@ -312,8 +312,14 @@ PLANTED = {
     "a settle does not look at the groups of its jobs": (
         "settle of several of groups",
         "include/settle/sound.lua",
-        "    if met then return met end\n    said.sound = true\n",
-        "    said.sound = true\n",
+        "sound_jobs(base, values, queue) or ",
+        "",
+    ),
+    "a settle of members does not look where values are": (
+        "settle of a member of a stream",
+        "include/settle/sound.lua",
+        " or sound_type(base, 'jobs', 'hash')",
+        "",
     ),
     "a promotion does not look at the groups of its jobs": (
         "pull of groups that are due",

@@ -28,8 +28,10 @@ MEMBERS = {"w": 230, "w.1": 30}
 STRANGERS = ("w.01", "w.007", "w.230", "w.1e1", "w.x", "w.-1", "w.1.30", "w." + "9" * 400)
 """Jobs that count for nobody."""
 
-HEARD, MEMBER = "include/flow/heard.lua", "include/flow/member.lua"
-DONE, PARENTS = "policies/flows/done.lua", "policies/flows/parents.lua"
+HEARD, MEMBER, PLACES, WAITS = (
+    f"include/flow/{name}.lua" for name in ("heard", "member", "places", "waits")
+)
+PARENTS = "policies/flows/parents.lua"
 
 
 class Places:
@@ -95,16 +97,24 @@ def test_each_member_counts_for_its_place(client: redis.Redis, queue_name: str, 
 
 
 FAULTS = [
-    Fault("a ten is left out", MEMBER, "(place + 1) / 10", "place / 9"),
     Fault("a place may be said in two ways", MEMBER, "string.byte(digits) == 48", "false"),
-    Fault("a place of another job counts", DONE, "runs and id == stem .. digit", "runs and digit"),
+    Fault("a place of another job counts", PLACES, "ids[i + 1] == stem .. digit", "ids[i + 1]"),
+    Fault("ten count unseen", PLACES, " and places_lines(ids, i) == places_ten(stem)", ""),
+    Fault("of ten the last one counts not", PLACES, "place + 9, nil", "place + 8, nil"),
+    Fault("a ten that was read is another one", PLACES, "= place - digit, job", "= place, job"),
     Fault(
-        "ten count unseen", DONE, " and table.concat(gone, '\\n', i, i + 9) == member_ten(stem)", ""
+        "of a run the first one counts alone", PLACES, "= first, place, at", "= first, first, at"
     ),
-    Fault("of ten the last one counts not", DONE, "= place + 10, i + 9", "= place + 9, i + 9"),
-    Fault("who has so many members has more", DONE, "return kept", "return runs"),
-    Fault("the last one of a run counts not", DONE, "runs[at], digit = place,", "digit ="),
+    Fault("runs that are apart are one", PLACES, "merged[n] == first - 1", "true"),
+    Fault(
+        "who has so many members has more",
+        PLACES,
+        "if first < total then firsts[#firsts + 1], lasts[first] = "
+        "first, math.min(runs[i + 1], total - 1) end",
+        "firsts[#firsts + 1], lasts[first] = first, runs[i + 1]",
+    ),
     Fault("of a long run the first places count alone", HEARD, "first + bits\n", "last + 1\n"),
+    Fault("with the last one all have ended", WAITS, " and heard_all(key, total)", ""),
     Fault("no ten follows", PARENTS, "if job and not digit then", "if not stem then"),
 ]
 

@@ -44,7 +44,12 @@ FAULTS = [
     Fault("nobody hears of a failure", PASS, "if not job.again then", "if false then"),
     Fault("a job that comes again has ended", PASS, "if not job.again then", "if true then"),
     Fault("nobody hears of a success", DONE, "if its and not its.ids then", "if false then"),
-    Fault("whom a job names hears of no success", DONE, "if edges then", "if false then"),
+    Fault(
+        "whom a job names hears of no success",
+        DONE,
+        "    if queue.waits == 'named' then",
+        "    if false then",
+    ),
     Fault("whose parents failed stops alone", ENDS, "    left = left - #ends", "    ends = {}"),
     Fault(
         "it waits no more and is noted still",
@@ -76,8 +81,8 @@ FAULTS = [
     Fault(
         "who ended before is forgotten",
         HEARD,
-        "  local words, count, min, format = ",
-        "  redis.call('DEL', key)\n  local words, count, min, format = ",
+        "  local words, count, format = ",
+        "  redis.call('DEL', key)\n  local words, count, format = ",
     ),
     Fault("parents that have ended count not", DEFERS, "if ended then", "if false then"),
     Fault(

@@ -30,7 +30,7 @@ def test_streams_do_what_the_model_says(client: redis.Redis, queue_name: str, se
 
 
 POLICY = "policies/flows.lua"
-ENDS = "include/flow/ends.lua"
+ENDS, WAITS = "include/flow/ends.lua", "include/flow/waits.lua"
 DONE, DEFERS, PARENTS, SEAL, UPKEEP = (
     f"policies/flows/{hook}.lua" for hook in ("done", "defers", "parents", "seal", "upkeep")
 )
@@ -38,9 +38,9 @@ DONE, DEFERS, PARENTS, SEAL, UPKEEP = (
 FAULTS = [
     Fault(
         "who waits runs before the seal",
-        POLICY,
-        "return not its.open and heard_all(key, total)",
-        "return heard_all(key, total)",
+        WAITS,
+        "not its.open and total or nil) and heard_all(key, total)",
+        "total) and heard_all(key, total)",
     ),
     Fault("any number seals", SEAL, "if count ~= total then", "if false then"),
     Fault(

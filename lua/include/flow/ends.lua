@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/waits"
 --- @include "job/value"
 
 --- What follows where a job for which others wait has ended, or one ends that waits: who waits for it hears of it, becomes
@@ -30,9 +31,12 @@ function FLOWS.join(base, job, its, total, some)
     local one = each.one
     local counts = one.ok and its.policy ~= 'f' or not one.ok and (its.policy == 'c' or its.policy == 'f')
     if counts then
-      runs[#runs + 1] = tonumber(each.place)
-      runs[#runs + 1] = runs[#runs]
-      left[#left + 1] = its.mode ~= 'n' and FLOWS.left(one) or nil
+      if its.mode == 'n' then
+        runs[#runs + 1] = tonumber(each.place)
+        runs[#runs + 1] = runs[#runs]
+      else
+        left[#left + 1], left[#left + 2] = each.place, FLOWS.left(one)
+      end
     elseif its.policy ~= 'w' or not FLOWS.may_return(base, one) then
       why = why or one
     end
@@ -242,6 +246,8 @@ function FLOWS.hear_some(base, queue, order, joins, left)
       now[i] = one
     else
       redis.call('HSET', base .. 'stops', one.id, cjson.encode(one.why))
+      -- what a settle saw before
+      queue.waits = nil
     end
   end
   return #now > 0 and FLOWS.stop(base, queue, now) or now

@@ -1,17 +1,21 @@
 --- Of which parents a deferred job has heard, where nobody wants what they left: one bit for each, by its place.
 
---- The bits that one number sets, which is exact as far as that; and the most words of one command.
-local HEARD_BITS, HEARD_WORDS = 50, 4000
+--- The bits that one number sets, which is exact as far as that, as words of a command; and the most words of one.
+local HEARD_BITS, HEARD_WIDTH, HEARD_ONES, HEARD_WORDS = 50, 'u50', '1125899906842623', 4000
 
---- Note these places, runs of them: {first, last, ...}. A key of another type stays as it is.
-local function heard_note(key, runs)
-  local words, count, min, format = {}, 0, math.min, string.format
+--- Note these places, runs of them: {first, last, ...}. `total`: how many there are, nil where that is not known yet.
+--- Returns whether the last one is noted then. A key of another type stays as it is.
+local function heard_note(key, runs, total)
+  local words, count, format = {}, 0, string.format
   for i = 1, #runs, 2 do
     local first, last = runs[i], runs[i + 1]
     while first <= last do
-      local bits, width, ones = min(last - first + 1, HEARD_BITS), 'u1', '1'
-      if bits > 1 then width, ones = format('u%d', bits), format('%d', 2 ^ bits - 1) end
-      words[count + 1], words[count + 2], words[count + 3], words[count + 4] = 'SET', width, first, ones
+      local bits, width, ones = HEARD_BITS, HEARD_WIDTH, HEARD_ONES
+      if last - first + 1 < bits then
+        bits = last - first + 1
+        width, ones = format('u%d', bits), format('%d', 2 ^ bits - 1)
+      end
+      words[count + 1], words[count + 2], words[count + 3], words[count + 4] = 'SET', width, format('%d', first), ones
       count, first = count + 4, first + bits
       if count == HEARD_WORDS then
         redis.pcall('BITFIELD', key, unpack(words))
@@ -19,7 +23,10 @@ local function heard_note(key, runs)
       end
     end
   end
-  if count > 0 then redis.pcall('BITFIELD', key, unpack(words)) end
+  if total == 0 then return true end
+  if total then words[count + 1], words[count + 2], words[count + 3] = 'GET', 'u1', format('%d', total - 1) end
+  local said = words[1] and redis.pcall('BITFIELD', key, unpack(words)) or {}
+  return total ~= nil and said[#said] == 1
 end
 
 --- Whether all of so many are noted.

@@ -12,17 +12,19 @@ local function member_read(id)
   return job, tonumber(digits)
 end
 
+--- What the ids of the next ten members begin with, `place` being the first of them. A number is made text where no digit
+--- can be counted up: that costs ten times as much.
+local function member_stem_next(stem, job, place)
+  local digit = MEMBER_NEXT[string.sub(stem, -1)]
+  if digit then return string.sub(stem, 1, -2) .. digit end
+  return string.format('%s.%d', job, place / 10)
+end
+
 --- The id of the member behind this one, in two parts: all but its last digit, and that. Most members come and end in
 --- their order, so who reads many compares each with this one first, and goes on by `MEMBER_NEXT` as far as that has one:
 --- a comparison costs a tenth of reading.
 local function member_following(id, job, place)
-  local digit = MEMBER_NEXT[string.sub(id, -1)]
-  if digit then return string.sub(id, 1, -2), digit end
-  return string.format('%s.%d', job, (place + 1) / 10), '0'
-end
-
---- The ids of ten members that follow each other, a line each: one comparison for all costs a third of ten.
-local function member_ten(stem)
-  return stem .. '0\n' .. stem .. '1\n' .. stem .. '2\n' .. stem .. '3\n' .. stem .. '4\n' .. stem .. '5\n' .. stem
-    .. '6\n' .. stem .. '7\n' .. stem .. '8\n' .. stem .. '9'
+  local stem, digit = string.sub(id, 1, -2), MEMBER_NEXT[string.sub(id, -1)]
+  if digit then return stem, digit end
+  return member_stem_next(stem, job, place + 1), '0'
 end

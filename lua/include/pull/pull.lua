@@ -92,7 +92,7 @@ local function pull_take(base, queue, consumer, taken)
   --- @if overdue
   -- a key of another type is met here, where nothing is changed yet
   local overdue
-  --- @each overdue = overdue(base, queue.now)
+  --- @each overdue = overdue(base, queue.now, queue)
   --- @end
   --- @if fires
   queue.quiet = false

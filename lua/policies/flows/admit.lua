@@ -1,3 +1,5 @@
+--- @include "flow/waits"
+
 --- @hooks awaits
 
 --- `run`: of an enqueue.

@@ -1,4 +1,5 @@
 --- @hooks awaits
+--- @include "flow/waits"
 
 --- Why a job (its id, its tags) cannot go to another queue: others wait for it here, or it has what its parents left.
 local function flows_tied(base, job)

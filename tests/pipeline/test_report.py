@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rqueue.errors import ConfigError
-from rqueue.pipeline.report.page import page
 from rqueue.pipeline.report.report import Objectives, Report, bucket_width, report
 from tests.pipeline.history_rows import SCENARIO, T0, frame, leaves
 from tests.support.spark import Sparks
@@ -167,6 +166,8 @@ def test_names_of_users_are_text(text: str) -> None:
 
 
 def test_empty_sections_say_so(empty: dict[str, Any]) -> None:
+    from rqueue.pipeline.report.page import page  # and with it matplotlib, when it runs
+
     text = Reader(page(empty)).text
     for said in (
         "No history", "There is no history in this range", "Nothing ended", "No attempt began",

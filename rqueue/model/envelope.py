@@ -46,6 +46,7 @@ _HINTS = {
     "frozenset": "pass a list",
     "range": "pass a list",
     "generator": "pass a list",
+    "async_generator": "pass a list",
     "deque": "pass a list",
     "ndarray": "pass a list (.tolist())",
     "bytes": "pass text, for instance base64",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from math import isfinite
+from math import inf
 from typing import NamedTuple
 
 from rqueue.errors import ConfigError
@@ -32,7 +32,7 @@ def parse_duration(value: str | float | timedelta, setting: str = "duration") ->
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
+        seconds = float(value) if -_LONGEST <= value <= _LONGEST else inf
     elif isinstance(value, str):
         if _NUMBER.fullmatch(value):
             seconds = float(value)
@@ -50,7 +50,7 @@ def parse_duration(value: str | float | timedelta, setting: str = "duration") ->
                 )
     else:
         raise ConfigError(setting, f"a duration is text or seconds, not {type(value).__name__}")
-    if not isfinite(seconds) or not 0 <= seconds <= _LONGEST:
+    if not 0 <= seconds <= _LONGEST:
         raise ConfigError(setting, f"{value!r} is negative, or longer than a hundred years")
     return seconds
 

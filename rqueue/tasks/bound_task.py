@@ -255,7 +255,10 @@ def _from_now(seconds: float | timedelta) -> timedelta:
     if isinstance(seconds, timedelta):
         return seconds
     expect_number("enqueue_in", seconds, "a number of seconds; the task's arguments come after it")
-    return timedelta(seconds=seconds)
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError:
+        raise ConfigError("enqueue_in", f"{shown(seconds)} s are more than a century") from None
 
 
 def goes_to(queue: str | None, sender: object, async_sender: object) -> str | None:

@@ -14,7 +14,7 @@ pass.
 from __future__ import annotations
 
 from datetime import timedelta
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 from rqueue.tasks.other_words import explained
@@ -22,11 +22,14 @@ from rqueue.tasks.other_words import explained
 __all__ = ["Cancelled", "Control", "Refuse", "Reject", "Retry", "Snooze"]
 
 
+_MOST = float_info.max
+
+
 def _seconds(value: float | timedelta, name: str) -> float:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"{name} is seconds or a timedelta, not {type(value).__name__}")
-    if not isfinite(seconds) or seconds < 0:
+    if not 0 <= seconds <= _MOST:
         raise ValueError(f"{name} is {seconds} s: it must be finite and not negative")
     return float(seconds)
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import random as _random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import isfinite
 from typing import Any, Literal, Self
 
 from rqueue.errors import ConfigError
@@ -101,7 +100,7 @@ class RetryPolicy:
         ):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not isfinite(value) or not least <= value <= limit:
+            if not number or not least <= value <= limit:
                 raise ConfigError(
                     name, f"{shown(value)} is not a number from {least:g} to {limit:g}"
                 )

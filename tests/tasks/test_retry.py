@@ -107,6 +107,7 @@ def test_only_what_differs_travels() -> None:
         ({"delay": -1}, "delay"),
         ({"delay": float("nan")}, "delay"),
         ({"delay": "1s"}, "delay"),
+        ({"delay": 10**400}, "delay"),
         ({"multiplier": 0.5}, "multiplier"),
         ({"max_delay": float("inf")}, "max_delay"),
         ({"jitter": 1.1}, "jitter"),

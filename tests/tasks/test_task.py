@@ -240,6 +240,9 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
         nothing.enqueue(1)  # type: ignore[call-arg]
     with pytest.raises(ConfigError):
         add.enqueue_in(-1, 1)
+    for endless in (float("inf"), 1e300, 10**400):
+        with pytest.raises(ConfigError, match="s are more than a century"):
+            add.enqueue_in(endless, 1)
     with pytest.raises(InvalidName):
         add.options(queue="")
     assert calls.calls == []

@@ -143,6 +143,7 @@ def test_a_rolling_restart_replaces_every_worker_once_its_successor_works(
         go(client, key)
     for process in old:
         process.ended()
+    pool.said("SIGHUP: the workers are renewed, one after another")
     pool.said("rolling restart is done")
     queue.enqueue("pid", queue_name)
     assert int(pop(client, queue_name)) not in {process.pid for process in old}

@@ -198,6 +198,7 @@ class Supervisor:
             self._stage = max(self._stage, DRAINING)
             self._leave(number.name, now)
         elif number == signal.SIGHUP and self._stage == WORKING:
+            log.info("SIGHUP: the workers are renewed, one after another")
             self._roll()
         elif number == signal.SIGUSR1:
             report(self._processes, self._served.spec, now, self._pending.gone)

@@ -8,7 +8,7 @@ from benchmarks.apps import board as marks
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope, load, load_each
 from benchmarks.lab.rounds import spread
-from benchmarks.rows.row import Figure, Target, Unmeasured, row
+from benchmarks.rows.row import Figure, Target, row
 
 ASYNC_S, ASYNC_SLOTS = 0.1, 100
 SHORT_S = 0.001
@@ -110,11 +110,8 @@ def long_among_short(bench: Bench) -> list[Figure]:
     captive = []
     for _ in range(bench.rounds):
         alone = _run_short_jobs(bench, jobs, 0)
-        if alone.took > 0.9 * long_s:
-            raise Unmeasured(
-                f"{jobs} short jobs take {alone.took:.1f} s: the long one is too short"
-            )
-        beside = _run_short_jobs(bench, jobs, long_s)
+        # on a slow machine it takes longer; nobody waits for its end
+        beside = _run_short_jobs(bench, jobs, max(long_s, 2 * alone.took))
         later.append(1000 * (beside.took - alone.took))
         shares.append(beside.took / alone.took)
         captive.append(float(beside.captive))

@@ -44,6 +44,7 @@ __all__ = [
     "as_put",
     "by_name",
     "call_of",
+    "each_of",
     "lease_of",
     "terms_of",
 ]
@@ -125,6 +126,14 @@ def call_of(value: object) -> Call:
     if isinstance(value, Call):
         return value
     raise ConfigError("call", f"{shown(value)} is not a Call; pass Call(task, args, kwargs)")
+
+
+def each_of(calls: Iterable[Call] | str) -> Iterator[Call]:
+    """The calls, one after the other. Raises ConfigError where these are not many."""
+    expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
+    if isinstance(calls, str | bytes):
+        raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
+    return iter(calls)
 
 
 class Packed(NamedTuple):
@@ -263,13 +272,10 @@ class JobPacker:
         self, calls: Iterable[Call] | str, most: int = BATCH, *, spread: bool = False
     ) -> Iterator[Batch]:
         """Many jobs, signed, in batches of at most so many. spread: they are to go into shards."""
-        expect("calls", calls, Iterable, "a list of Call(task, args, kwargs)")
-        if isinstance(calls, str | bytes):
-            raise ConfigError("calls", f"{shown(calls)} is one text; pass a list of Call")
         batch: list[tuple[Put, bool]] = []
         keys: list[str] = []
         confirm = None
-        for call in calls:
+        for call in each_of(calls):
             request = call_of(call).resolve()
             id_, body, own, options = self.pack(request)
             if name := at_once(options):

@@ -17,7 +17,7 @@ from rqueue.model.expect import expect_number
 from rqueue.protocol import commands
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.commands.shards import of_version
-from rqueue.protocol.job_packer import Batch, Call, Packed
+from rqueue.protocol.job_packer import Batch, Call, Packed, each_of
 from rqueue.protocol.room_wait import RoomWait, piece_of
 from rqueue.protocol.twin_ids import another_id, renamed
 from rqueue.tasks.context import current_job
@@ -48,6 +48,7 @@ class Enqueuing(QueueCalls):
         if max_wait is not None:
             expect_number("max_wait", max_wait, "a number of seconds")
         handles: list[JobHandle[Any]] = []
+        calls = each_of(calls)
         if self._shards is not None:
             return self._spread_many(self._shards, calls, max_wait)
         sent: tuple[Batch, Flight[Accepted]] | None = None
@@ -58,11 +59,13 @@ class Enqueuing(QueueCalls):
                     handles += self._stored(*earlier, max_wait)
                 if (learned := self._learned()) is not None:
                     handles += learned.store(batch, max_wait)
-                    continue
+                    break
                 sent = batch, self.begin_here(batch)
         finally:
             if sent is not None:
                 handles += self._stored(*sent, max_wait)
+        if (learned := self._learned()) is not None:  # all that is left is packed for the shards
+            handles += self._spread_many(learned, calls, max_wait)
         return handles
 
     def _spread_many(

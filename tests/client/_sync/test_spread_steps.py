@@ -11,8 +11,10 @@ from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConnectionLost, QueueFull, RedisUnavailable
 from rqueue.model.shard_table import ShardTable
-from rqueue.protocol.job_packer import Call
+from rqueue.protocol.commands.enqueue import BATCH, Accepted
+from rqueue.protocol.job_packer import Batch, Call
 from rqueue.tasks.options import Options
+from rqueue.transport.thread_connections import Flight
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
 
@@ -173,6 +175,30 @@ def test_who_learns_that_a_queue_is_spread_sends_it_no_more(
             assert begun[0] == 500
             assert {handle.queue for handle in handles} == {f"{queue_name}~0", f"{queue_name}~1"}
         assert (sharded.counts()).ready == 1000
+
+
+def test_what_follows_what_it_learned_by_goes_in_steps_as_large_as_any(
+    server: EmbeddedRedis, queue_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in those of the batches that were packed for one queue, each cut into two."""
+    sizes: list[int] = []
+    begin = Queue.begin_here
+
+    def noted(self: Queue, batch: Batch) -> Flight[Accepted]:
+        sizes.append(len(batch.jobs))
+        return begin(self, batch)
+
+    with ShardedQueue(queue_name, server.url, shards=2) as sharded:
+        sharded.table()
+        with Queue(queue_name, server.url) as queue:
+            monkeypatch.setattr(Queue, "begin_here", noted)
+            calls = [Call("t", [n], None, Options(id=f"j{n}", key=f"k{n}")) for n in range(2500)]
+            handles = queue.enqueue_many(calls)
+        assert [handle.id for handle in handles] == [f"j{n}" for n in range(2500)]
+        assert (sharded.counts()).ready == 2500
+    assert sizes[0] == BATCH  # by which it learned; then this one and the next, cut into two
+    assert sum(sizes[1:5]) == 2 * BATCH and sum(sizes[5:]) == 2000
+    assert len(sizes[5:]) == 8
 
 
 def test_steps_of_a_shard_are_of_one_size() -> None:

@@ -16,6 +16,7 @@ from redis.retry import Retry
 from rqueue import errors
 from rqueue.model.server_url import MEMORY, is_cluster_url, is_sentinel, spoken
 from rqueue.protocol.call import Arg, CommandCall, ScriptCall
+from rqueue.protocol.commands.key_reads import read_keys
 from rqueue.protocol.commands.key_types import types_met_by
 from rqueue.protocol.error_mapping import (
     damaged,
@@ -280,6 +281,9 @@ def _answers(
                 try:
                     node = _node_of(client, key, failures) if repeats else {}
                     return _replies(client, commands, node, transaction=one_moment)
+                except rx.OutOfMemoryError:
+                    # a full server queues no command of a transaction, whatever it asks
+                    return execute(client, read_keys(key, commands), queue=queue_of(key))
                 except rx.ResponseError as error:
                     if not key or not is_wrong_type(error):
                         raise

@@ -196,6 +196,7 @@ MAKERS: dict[str, Maker] = {
     "outgoing_done": lambda w, d: commands.outgoing_done(KEYS, [d(outgoing), b"x"]),
     "outgoing_take": lambda w, d: commands.outgoing_take(KEYS, d(st.sampled_from([1, 100]))),
     "check_rights": lambda w, d: commands.check_rights(KEYS),
+    "read_keys": lambda w, d: commands.read_keys(KEYS.meta, [("HGET", KEYS.jobs, d(ids))]),
     "check_scan": lambda w, d: commands.check_scan(KEYS, "0", 100),
     "check_types": lambda w, d: d(
         st.sampled_from(

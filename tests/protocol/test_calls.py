@@ -348,6 +348,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "delete_end": [Sample(commands.delete_end(K))],
     "seal": [Sample(streams.seal(K, "j1", 7), {"id": b"j1", "total": 7})],
+    "read_keys": [Sample(commands.read_keys(K.meta, [("TIME",)]), rest=[0, "TIME"])],
     "read_stream": [Sample(streams.read_stream(K, "j1"), {"id": b"j1"})],
     "repair_parents": [Sample(commands.repair_parents(K, "j1", 7), {"id": b"j1", "first": 7})],
     "repair_outbox": [Sample(commands.repair_outbox(K, ["m1"]), rest=[b"m1"])],

@@ -14,7 +14,10 @@ from redis.exceptions import RedisClusterException
 
 from rqueue import errors
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol import commands
+from rqueue.protocol.call import CommandCall
 from rqueue.protocol.commands import (
+    Put,
     clock,
     consumer_rows,
     history,
@@ -24,7 +27,14 @@ from rqueue.protocol.commands import (
 )
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.key_scan import queue_names, scan_queue
-from rqueue.transport.redis_client import aexecute, execute, execute_all, open_client, translated
+from rqueue.transport.redis_client import (
+    aexecute,
+    execute,
+    execute_all,
+    is_cluster,
+    open_client,
+    translated,
+)
 from tests.support.redis_cluster import SmallCluster
 from tests.transport.command_samples import builders, fill, samples, without_time
 
@@ -73,6 +83,42 @@ def test_each_call_over_asyncio(
 
     fill(client, keys)
     asyncio.run(ask_all())
+
+
+@pytest.fixture
+def full(any_client: Any) -> Iterator[Any]:
+    """Called, the servers have reached their maxmemory."""
+
+    def set_limit(most: str) -> None:
+        if is_cluster(any_client):
+            any_client.config_set("maxmemory", most, target_nodes=any_client.PRIMARIES)
+        else:
+            any_client.config_set("maxmemory", most)
+
+    yield lambda: set_limit("1")
+    set_limit("0")
+
+
+def test_a_full_server_answers_each_call(any_client: Any, keys: QueueKeys, full: Any) -> None:
+    """It refuses any transaction; what asks of one moment asks otherwise then."""
+    fill(any_client, keys)
+    found = [(name, one) for name, its in samples(keys).items() for one in its]
+    asked = [(name, one) for name, one in found if not writes(one.call)]
+    full()
+    for name, sample in asked:
+        assert without_time(execute(any_client, sample.call)) == sample.expected, name
+    together = execute_all(any_client, [queue_keys.meta_fields(keys, "v"), clock.read_clock(keys)])
+    assert together[0] == execute(any_client, queue_keys.meta_fields(keys, "v"))
+    with pytest.raises(errors.RedisOutOfMemory):
+        execute(any_client, commands.enqueue(keys, [Put("new", b'["t"]')]))
+
+
+WRITES = {"HDEL", "HINCRBY", "HSET", "UNLINK"}
+
+
+def writes(call: CommandCall[Any]) -> bool:
+    """Whether it changes something."""
+    return any(words[0] in WRITES for words in call.commands)
 
 
 def test_several_go_together(any_client: Any, keys: QueueKeys) -> None:

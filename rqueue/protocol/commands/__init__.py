@@ -52,6 +52,7 @@ from rqueue.protocol.commands.enqueue import (
 )
 from rqueue.protocol.commands.group_owner import group_owner
 from rqueue.protocol.commands.key_owner import key_owner, key_owners, mend_keys
+from rqueue.protocol.commands.key_reads import read_keys
 from rqueue.protocol.commands.key_types import (
     WrongType,
     check_types,
@@ -171,6 +172,7 @@ __all__ = [
     "purge",
     "purge_dead",
     "purge_held",
+    "read_keys",
     "read_limits",
     "read_schedules",
     "read_shards",

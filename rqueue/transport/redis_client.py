@@ -281,7 +281,9 @@ def _answers(
                 try:
                     node = _node_of(client, key, failures) if repeats else {}
                     return _replies(client, commands, node, transaction=one_moment)
-                except rx.OutOfMemoryError:
+                except rx.OutOfMemoryError as error:
+                    if not key or len(commands) < 2 or hasattr(error, "earlier"):
+                        raise
                     # a full server queues no command of a transaction, whatever it asks
                     return execute(client, read_keys(key, commands), queue=queue_of(key))
                 except rx.ResponseError as error:

@@ -251,7 +251,8 @@ def test_wrong_sql_is_said(run: Run, graves: Queue, where: str, words: list[str]
         (["--where", "true", "--rate", "-1"], "rate"),
         (["--where", "true", "--name", "../x"], "name"),
         (["--where", "true", "--limit", "0"], "limit"),
-        (["--where", "true", "--to", ""], "queue name"),
+        (["--where", "true", "--to", ""], "--to"),
+        (["--where", "true", "--to", "a\tb"], "queue name"),
     ],
 )
 def test_used_wrongly(run: Run, args: list[str], word: str) -> None:

@@ -6,8 +6,8 @@ import click
 
 from rqueue.cli.enqueue import pairs
 from rqueue.cli.exit_codes import NEGATIVE, OK
-from rqueue.cli.filled import filled
 from rqueue.cli.output import echo, json_option, print_json
+from rqueue.cli.selection import labels_option, task_option
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
@@ -16,15 +16,8 @@ from rqueue.text.numbers import many
 @click.argument("queue")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "every", is_flag=True, help="All that are scheduled.")
-@click.option("--task", type=filled, metavar="NAME", help="All of this task.")
-@click.option(
-    "--label",
-    "labels",
-    type=filled,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="All with this label.",
-)
+@task_option
+@labels_option
 @json_option
 @connection_options
 @pass_target

@@ -29,21 +29,25 @@ class Selection(NamedTuple):
     limit: int | None
 
 
+task_option = click.option("--task", type=filled, metavar="NAME", help="All of this task.")
+labels_option = click.option(
+    "--label",
+    "labels",
+    type=filled,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="All with this label.",
+)
+
+
 def selection_options(function: F) -> F:
     """Give a command `[ID]...`, --all, --task, --label and --limit."""
     for option in (
         click.option(
             "--limit", "-n", type=click.IntRange(0), metavar="N", help="The first N of these."
         ),
-        click.option(
-            "--label",
-            "labels",
-            type=filled,
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="All with this label.",
-        ),
-        click.option("--task", type=filled, metavar="NAME", help="All of this task."),
+        labels_option,
+        task_option,
         click.option("--all", "every", is_flag=True, help="All that wait."),
         click.argument("ids", nargs=-1, metavar="[ID]..."),
     ):

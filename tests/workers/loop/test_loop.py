@@ -225,6 +225,36 @@ def test_a_queue_that_was_not_left_after_all_is_listened_to(machine: type[Machin
 
 
 @pytest.mark.parametrize("apart", [False, True])
+def test_a_wake_list_that_is_repaired_before_it_is_looked_at_ends_no_worker(
+    machine: type[Machine], apart: bool
+) -> None:
+    """Its listening is refused, and the keys are of their types again when it asks which is not."""
+    played = machine()
+    try:
+        played.begin(queues=2, spec={"async_slots": 0}, rare=False, apart=apart)
+        played.holds()
+        (worker,) = played.living
+        wake = played.world.queues[0].keys.wake(worker.consumer(0))
+        *_, calls, listening = worker.connections[: 2 if apart else None]
+
+        def damage() -> None:
+            played.client.set(wake, "another application's")
+            calls.before = lambda: played.client.delete(wake)
+
+        listening.before = damage
+        for pick in (0, 1):
+            played.enqueue(pick=pick, many=[("sync", 0.0, [], 0)], alone=True)
+        played.let_pass(1)
+        assert listening.before is None and calls.before is None
+        played.enqueue(pick=0, many=[("sync", 0.0, [], 0)], alone=True)
+        played.let_pass(1)
+        played.holds()
+        assert [job.ends for job in played.world.jobs] == [["none"]] * 3
+    finally:
+        played.teardown()
+
+
+@pytest.mark.parametrize("apart", [False, True])
 def test_a_registration_lost_in_one_queue_is_no_loss_of_another(
     machine: type[Machine], apart: bool
 ) -> None:

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from rqueue.errors import CommandRefused, ConnectionLost, QueueDamaged, RedisTimeout, ServerError
+from rqueue.protocol.error_mapping import is_wrong_type
 from rqueue.protocol.wake import Wake, delivered_job
 from rqueue.transport.wake_listener import first_readable
 from rqueue_workers.spec import WorkerSpec
@@ -105,6 +106,8 @@ class Hearing(Membership):
             return route.listener.wait(0)
         if isinstance(error, CommandRefused):
             self._find_damaged_wake(route)
+            if isinstance(error.__cause__, Exception) and is_wrong_type(error.__cause__):
+                return route.listener.wait(0)  # it was repaired meanwhile
         raise error
 
     def _find_damaged_wake(self, route: Route) -> None:

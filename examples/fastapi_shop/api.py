@@ -2,7 +2,7 @@ from typing import Annotated
 
 from fastapi import Depends, FastAPI, HTTPException
 
-from rqueue import AsyncQueue, JobFailed, ResultError, ResultTimeout, UnknownJob
+from rqueue import AsyncQueue, InvalidName, JobFailed, ResultError, ResultTimeout, UnknownJob
 from rqueue.contrib.fastapi import lifespan, queue_named
 from tasks import send_receipt
 
@@ -24,7 +24,7 @@ async def receipt(job_id: str, mail: Mail) -> dict[str, str]:
         return {"state": error.state}
     except JobFailed as error:
         return {"state": "dead", "error": error.type}
-    except UnknownJob:
+    except (UnknownJob, InvalidName):
         raise HTTPException(404, "no such job, or it ended long ago") from None
     except ResultError as error:  # cancelled, or its result is no longer kept
         raise HTTPException(410, str(error)) from None

@@ -1,6 +1,6 @@
 from flask import Flask, jsonify, request
 
-from rqueue import JobFailed, ResultError, ResultTimeout, UnknownJob
+from rqueue import InvalidName, JobFailed, ResultError, ResultTimeout, UnknownJob
 from rqueue.contrib.flask import Rqueue
 from tasks import send_receipt
 
@@ -26,7 +26,7 @@ def create_app():
             return jsonify(state=error.state), 202
         except JobFailed as error:
             return jsonify(state="dead", error=error.type), 500
-        except UnknownJob:
+        except (UnknownJob, InvalidName):
             return jsonify(state="unknown"), 404
         except ResultError as error:  # cancelled, or its result is no longer kept
             return jsonify(error=str(error)), 410

@@ -16,7 +16,7 @@ from rqueue.tasks import app as app_module
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry, registry
 from tests.support.composed_jobs import for_jobs
-from tests.support.followed_page import EXAMPLES, FollowedPage
+from tests.support.followed_page import EXAMPLES, NOT_AN_ID, FollowedPage
 
 
 @pytest.fixture
@@ -113,6 +113,8 @@ def test_the_page_is_followed_word_for_word(tmp_path: Path) -> None:
     page.make_files()
     try:
         page.follow()
+        for unknown in ("nosuch", NOT_AN_ID, "x" * 600):
+            assert page.status_of(f"/receipts/{unknown}") == 404, page.log
         assert page.end() == [0, 0], page.log
         assert "Traceback" not in page.log
     finally:

@@ -17,6 +17,8 @@ from tests.workers.pools import eventually
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+NOT_AN_ID = "%01"
+"""What may stand for a job's id in a URL, and no job can have."""
 BEGINS = "$ rqueue dev --background\n"
 PORT = "8000"
 
@@ -60,6 +62,11 @@ class FollowedPage:
                 found = re.fullmatch(pattern, said.strip())
                 assert found, f"{command}\nprinted {said!r}\nnot    {wanted!r}\n{self.log}"
                 self._job = found[1] if found.groups() else self._job
+
+    def status_of(self, path: str) -> int:
+        """What the page's web server answers to a GET."""
+        url = f"http://127.0.0.1:{self._port}{path}"
+        return int(self._run(f"curl -s -o answer -w '%{{http_code}}' '{url}'"))
 
     @property
     def log(self) -> str:

@@ -3,7 +3,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from rqueue import JobFailed, ResultError, ResultTimeout, UnknownJob, queue
+from rqueue import InvalidName, JobFailed, ResultError, ResultTimeout, UnknownJob, queue
 from shop.models import Order
 from shop.tasks import send_receipt
 
@@ -24,7 +24,7 @@ def receipt(request: HttpRequest, job_id: str) -> JsonResponse:
         return JsonResponse({"state": error.state}, status=202)
     except JobFailed as error:
         return JsonResponse({"state": "dead", "error": error.type}, status=500)
-    except UnknownJob:
+    except (UnknownJob, InvalidName):
         return JsonResponse({"state": "unknown"}, status=404)
     except ResultError as error:  # cancelled, or its result is no longer kept
         return JsonResponse({"error": str(error)}, status=410)

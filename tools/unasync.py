@@ -41,7 +41,6 @@ RULES = [
     (r"\basyncio\.sleep\b", "time.sleep"),
     (r"\bimport asyncio\b", "import time"),
     (r"\bredis\.asyncio\b", "redis"),
-    (r"\baclose\b", "close"),
     # our own names
     (r"\bAsync([A-Z]\w*)", r"\1"),
     (r"\b_async\b", "_sync"),

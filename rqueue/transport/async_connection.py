@@ -20,6 +20,7 @@ from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.transport import stand_in
+from rqueue.transport.home_loop import HomeLoop
 from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.server_check import check_greeting, check_refusal
 
@@ -44,6 +45,7 @@ class AsyncConnection:
         self._inner: Any = self._made()
         self._elsewhere = False
         self._turn = asyncio.Lock()
+        self._home = HomeLoop()
         stand_in.note(self)
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
@@ -79,6 +81,7 @@ class AsyncConnection:
             self.abort()
         self._elsewhere = True
         self._turn = asyncio.Lock()
+        self._home.leave()
 
     @property
     def url(self) -> str:
@@ -92,9 +95,14 @@ class AsyncConnection:
 
     async def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        # it is closed then as well: only its loop was too busy to say so in time
-        with suppress(rx.TimeoutError):
-            await self._inner.disconnect()
+        if self._home.ended:
+            self._inner = self._made()
+            self._turn = asyncio.Lock()
+        else:
+            # it is closed then as well: only its loop was too busy to say so in time
+            with suppress(rx.TimeoutError):
+                await self._inner.disconnect()
+        self._home.leave()
 
     def abort(self) -> None:
         """Drop the connection now, without awaiting anything."""
@@ -102,7 +110,8 @@ class AsyncConnection:
 
     async def connect(self) -> None:
         """Connect, log in and check what answers, if not connected. Raises the tree of
-        `rqueue.errors`."""
+        `rqueue.errors`, and LifecycleError in another loop than that of the connection."""
+        self._home.enter()
         if self._elsewhere:
             self._inner, self._elsewhere = self._made(), False
         inner = self._inner

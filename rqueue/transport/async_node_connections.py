@@ -59,6 +59,7 @@ class AsyncNodeConnections(TaskConnections):
     async def facts(self, key: str) -> ServerFacts:
         """As `TaskConnections.facts`, of the queue's node. One that is a replica now is asked who
         has taken its place."""
+        self._home.enter()
         closes = self._closes
         connection = self._take(key)
         try:
@@ -111,5 +112,5 @@ class AsyncNodeConnections(TaskConnections):
         self._closes += 1
         free: list[AsyncConnection] = [one for some in self._free_at.values() for one in some]
         self._free_at.clear()
-        for connection in free:
-            await connection.close()
+        await self._close_all(free)
+        self._turns_at.clear()

@@ -17,6 +17,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import Item, PutBuffer, PutListeners, Refused, backoff
 from rqueue.transport.async_connection import AsyncConnection, end
 from rqueue.transport.async_routed_connection import async_connection_for
+from rqueue.transport.home_loop import HomeLoop
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -67,12 +68,14 @@ class PutTask:
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()  # replaced each time that jobs are stored, or refused
         self._urgent = asyncio.Event()  # do not linger
+        self._home = HomeLoop()
         self._hurry = 0  # send without lingering, up to this number
         self.last_error: Exception | None = None
 
     async def put(self, item: Item, timeout: float | None) -> None:
         """Add a job; while the buffer is full, wait at most `timeout` seconds in all. Raises
-        BufferFull, BufferClosed."""
+        BufferFull, BufferClosed, LifecycleError in another loop."""
+        self._home.enter()
         buffer = self._buffer
         if buffer.closed:
             raise BufferClosed(self._queue)
@@ -104,7 +107,8 @@ class PutTask:
 
     async def wait(self, number: int, timeout: float | None) -> bool:
         """Send now, and wait until so many jobs are stored or refused; False when `timeout` seconds
-        passed."""
+        passed. Raises LifecycleError in another loop."""
+        self._home.enter()
         deadline = None if timeout is None else monotonic() + timeout
         self._hurry_to(number)
         while not self.finished(number):

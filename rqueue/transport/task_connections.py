@@ -22,6 +22,8 @@ from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport import stand_in
 from rqueue.transport.async_connection import AsyncConnection
+from rqueue.transport.home_loop import HomeLoop
+from rqueue.transport.redis_client import is_cluster
 from rqueue.transport.server_check import ServerFacts, aserver_facts
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class TaskConnections:
         """How often they were closed: a call that began before keeps no connection open behind it,
         be it one that it had already or one that it opens when its turn has come."""
         self._turns = asyncio.Semaphore(CALLS_MAX)
+        self._home = HomeLoop()
 
     async def run(self, call: ScriptCall[R], *, queue: str, consumer: str = "") -> R:
         """Run a call and read its reply. Raises the tree of `rqueue.errors`."""
@@ -84,6 +87,7 @@ class TaskConnections:
         """Send a call and, in the same packet, a command that blocks until what the call prepared
         happens. Returns both replies. The command must block for less than `patience`. Nothing is
         repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
+        self._home.enter()
         closes = self._closes
         connection = self._take(call.key)
         try:
@@ -94,6 +98,7 @@ class TaskConnections:
     async def begin(self, call: ScriptCall[R]) -> AsyncFlight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
         the call."""
+        self._home.enter()
         closes = self._closes
         connection = self._take(call.key)
         try:
@@ -148,6 +153,7 @@ class TaskConnections:
         turn: bool = True,
         closes: int | None = None,
     ) -> T:
+        self._home.enter()
         repeats = None
         closes = self._closes if closes is None else closes
         while True:
@@ -198,6 +204,7 @@ class TaskConnections:
 
     async def facts(self, _key: str) -> ServerFacts:
         """What the server of a queue says of itself. Raises the tree of `rqueue.errors`."""
+        self._home.enter()
         return await aserver_facts(self._client)
 
     def _turns_of(self, _key: str) -> asyncio.Semaphore:
@@ -216,8 +223,21 @@ class TaskConnections:
 
     async def close(self) -> None:
         """Close the connections that no call uses, and later those of the calls that have begun;
-        the next call opens a new one."""
+        the next call opens a new one, in whatever loop it is made."""
         self._closes += 1
         free, self._free = self._free, []
-        for connection in free:
-            await connection.close()
+        await self._close_all(free)
+        self._turns = asyncio.Semaphore(CALLS_MAX)
+
+    async def _close_all(self, connections: list[AsyncConnection]) -> None:
+        if not self._home.ended:
+            for connection in connections:
+                await connection.close()
+        self._home.leave()
+
+    async def close_client(self) -> None:
+        """Close the connections that redis-py keeps. Those of a loop that has ended are gone."""
+        if self._home.ended and not is_cluster(self._client):
+            self._client.connection_pool.reset()
+        else:
+            await self._client.aclose()

@@ -154,6 +154,10 @@ class ThreadConnections:
         for connection in list(self._all):
             connection.close()
 
+    def close_client(self) -> None:
+        """Close the connections that redis-py keeps."""
+        self._client.close()
+
     def confirmable(self, _key: str) -> set[Confirmation]:
         """What the server of a queue can confirm, as far as that was asked. key: the queue's meta
         key."""

@@ -182,6 +182,6 @@ class AsyncQueueCalls:
 
     async def close(self) -> None:
         """Close the connections that this queue opened."""
-        await self._transport.close()
         if self._owns:
-            await self.redis.aclose()
+            await self._transport.close_client()
+        await self._transport.close()

@@ -183,6 +183,6 @@ class QueueCalls:
 
     def close(self) -> None:
         """Close the connections that this queue opened."""
-        self._transport.close()
         if self._owns:
-            self.redis.close()
+            self._transport.close_client()
+        self._transport.close()

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks.lab import processes
+from benchmarks.lab.bench import Bench
 from tests.support.forked_program import ForkedProgram
 
 START = processes.start
@@ -37,3 +38,9 @@ def programs() -> Iterator[None]:
 def programs_begin_with_nothing(programs: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """For what measures a start, as the benchmarks start them."""
     monkeypatch.setattr(processes, "start", START)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    with Bench("tiny", 1) as bench:
+        yield bench

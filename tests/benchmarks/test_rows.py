@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +22,7 @@ from benchmarks.profiles.worker_program import ORDER as STEPS
 from benchmarks.report import results, table
 from benchmarks.rows import ROWS
 from benchmarks.rows.row import Figure, Outcome, Row, Target, Unmeasured
-from tests.support.spark import Sparks
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    with Bench("tiny", 1) as bench:
-        yield bench
+from tests.benchmarks.measured_rows import check
 
 
 def test_all_rows_are_in_the_table() -> None:
@@ -57,25 +50,6 @@ def test_a_row_runs(bench: Bench, name: str) -> None:
 @pytest.mark.usefixtures("programs_begin_with_nothing")
 def test_the_row_that_measures_a_start_runs(bench: Bench) -> None:
     check(bench, START)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", [name for name in SPARK if name != "history-memory"])
-def test_a_row_of_spark_runs(bench: Bench, sparks: Sparks, name: str) -> None:
-    sparks.get()  # it ends with the tests
-    check(bench, name)
-
-
-def check(bench: Bench, name: str) -> None:
-    """Measure a row."""
-    outcome = measure(ROWS[name], bench)
-    assert outcome.failure == ""
-    assert outcome.figures
-    for figure in outcome.figures:
-        assert figure.spread.values and all(map(math.isfinite, figure.spread.values)), figure
-        assert figure.verdict in table.VERDICTS
-    json.dumps(outcome.to_json())
 
 
 def test_rows_of_others_need_no_spark() -> None:

@@ -7,7 +7,6 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from pyspark.sql import SparkSession
 
 from rqueue.pipeline.plan.queueing import Load, erlang_c, mean_wait, wait_quantile
 from rqueue.pipeline.plan.simulate import (
@@ -16,7 +15,6 @@ from rqueue.pipeline.plan.simulate import (
     Workload,
     draw,
     simulate,
-    simulate_sets,
     waits,
 )
 
@@ -113,24 +111,3 @@ def test_the_same_seed_says_the_same_in_any_batch() -> None:
     assert whole == alone
     other = simulate(Workload(GAPS, EXPONENTIAL, 3.0, 2.0, jobs=1000, seed=2), sets[:1])
     assert other[0].mean != whole[0].mean
-
-
-@pytest.mark.each_spark(cluster="long")
-def test_spark_says_what_numpy_says(spark: SparkSession) -> None:
-    work = Workload(np.array([0.1, 0.5, 0.2]), EXPONENTIAL, 3.0, 2.0, jobs=1000)
-    sets = [
-        ParameterSet(i, kind, workers, load, i % 10)
-        for i, (kind, workers, load) in enumerate(
-            (kind, workers, load)
-            for kind in ("fitted", "measured")
-            for workers in range(4, 14)
-            for load in (0.5, 1.0, 1.5)
-            for _ in range(20)
-        )
-    ]
-    reported: list[tuple[int, int]] = []
-    found = simulate_sets(spark, work, sets, lambda done, total: reported.append((done, total)))
-    assert len(sets) == 1200 and [one.number for one in found] == list(range(1200))
-    assert found == sorted(simulate(work, sets))
-    assert reported[-1] == (1200, 1200) and len(reported) > 3
-    assert [done for done, _ in reported] == sorted(done for done, _ in reported)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from rqueue.cli.enqueue import pairs
-from rqueue.cli.exit_codes import NEGATIVE, OK
-from rqueue.cli.output import echo, json_option, print_json
-from rqueue.cli.selection import labels_option, task_option
+from rqueue.cli.output import json_option
+from rqueue.cli.selection import Selection, labels_option, task_option, tell
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
@@ -36,8 +35,10 @@ def promote(
     They come to the head of their levels, in the order of their due times. Jobs are named, or all
     are meant that fit --task and --label.
 
+    Jobs that stay as they are get named, with the reason.
+
     \b
-    Exit codes: 0 some became ready, 1 none was scheduled.
+    Exit codes: 0 some became ready, 1 none was scheduled; with named jobs, 1 unless all were.
 
     \b
     Examples:
@@ -45,19 +46,18 @@ def promote(
       rqueue promote default --all
       rqueue promote default --task app.tasks.report --label tenant=7
     """  # noqa: D301
+    from rqueue.model.job_count import JobCount
     from rqueue.model.job_filter import JobFilter
 
     fitting = bool(every or task or labels)
     if fitting == bool(ids):
         raise click.UsageError("name jobs, or say which: --all, --task, --label")
+    which = Selection(ids, task or "", dict(pairs(labels, "--label")), None)
     with target.queues(queue) as (clients, _):
         if ids:
-            count = sum(clients.each(lambda one: one.promote(*ids)))
+            count = clients.named(ids, lambda one: one.promote(*ids))
         else:
-            which = JobFilter(task=task or "", labels=dict(pairs(labels, "--label")))
-            count = sum(clients.each(lambda one: one.promote_all(which)))
-    if as_json:
-        print_json({"queue": queue, "promoted": count})
-    else:
-        echo(f"{many(count, 'job')} of queue '{queue}' made ready")
-    return OK if count else NEGATIVE
+            these = JobFilter(task=which.task, labels=which.labels)
+            count = JobCount(sum(clients.each(lambda one: one.promote_all(these))))
+    said = f"{many(count, 'job')} of queue '{queue}' made ready"
+    return tell(count, "promoted", which, said, {"queue": queue}, as_json)

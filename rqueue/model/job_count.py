@@ -16,6 +16,8 @@ _SAID = {
     "holds": "a consumer has it",
     "dead": "it is a dead letter",
     "ended": "it has ended",
+    "ready": "it is ready",
+    "blocked": "it is ready, behind another job of its group",
     "unknown": "this queue has no such job",
     "damaged": "it cannot be read",
     "other": "it changes all the time",

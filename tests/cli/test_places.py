@@ -36,8 +36,12 @@ def test_prioritize(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
 def test_promote(run: Run, read: Read, queue: Queue) -> None:
     for id_, task in (("a", "send"), ("b", "make"), ("c", "make")):
         queue.send(task, [], None, Options(id=id_, delay_ms=900_000, labels={"tenant": 7}))
-    assert read("promote", queue.name, "a") == {"queue": queue.name, "promoted": 1}
-    run("promote", queue.name, "a", code=1)
+    assert read("promote", queue.name, "a") == {"queue": queue.name, "promoted": 1, "stayed": {}}
+    said = run("promote", queue.name, "a", "nosuch", code=1)
+    assert said.stdout == f"0 jobs of queue '{queue.name}' made ready\n"
+    assert "job 'a' stays: it is ready" in said.stderr
+    assert "job 'nosuch' stays: this queue has no such job" in said.stderr
+    assert read("promote", queue.name, "nosuch", code=1)["stayed"].keys() == {"nosuch"}
     run("promote", queue.name, code=2)
     run("promote", queue.name, "a", "--all", code=2)
     run("promote", queue.name, "--task", "make", "--label", "tenant=8", code=1)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 from rqueue.client._sync.enqueuing import Enqueuing
@@ -14,6 +14,7 @@ from rqueue.errors import ConfigError, JobBlocked
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
 from rqueue.model.job import Delivery
+from rqueue.model.job_count import JobCount
 from rqueue.model.job_filter import ANY, JobFilter
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import REORDER_MAX, SLICE
@@ -84,33 +85,45 @@ class QueueSteering(Enqueuing):
                 raise JobBlocked(id_, was.partition(" ")[2], queue=self.name)
         return answers
 
-    def promote(self, *ids: str) -> int:
+    def promote(self, *ids: str) -> JobCount:
         """Make scheduled jobs ready now, at the head of their levels (A-09); returns how many.
+        `stayed` says of the others why they stayed as they are (`JobCount`).
 
         Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
         """
-        return self._promote(ids, 0) if ids else 0
+        waiting: list[Delivery] = []
+        looks: list[tuple[str, str]] = []
+        for id_ in dict.fromkeys(map(check_id, ids)):
+            shown_ = self._run(commands.show(self.keys, id_))
+            looks.append((id_, shown_.state))
+            if shown_.state == "scheduled":
+                waiting.append(Delivery(id_, shown_.value))
+        waiting.sort(key=lambda job: job.due_ms)
+        done = self._promote([job.id for job in waiting])
+        return JobCount(done, JobCount.of(looks, ["scheduled"]).stayed)
 
     def promote_all(self, which: JobFilter = ANY) -> int:
         """Make all scheduled jobs that fit ready now, in the order of their due times (A-09);
         returns how many. What is scheduled meanwhile may be left out."""
         expect("which", which, JobFilter, "a JobFilter")
-        ids = [job.id for job in self._scheduled() if which.fits(job)]
+        return self._promote([job.id for job in self._scheduled() if which.fits(job)])
+
+    def _promote(self, ids: list[str]) -> int:
+        """Of jobs by their due times; returns how many became ready."""
         done = 0
         for start in range(0, len(ids), SLICE):
             some = ids[start : start + SLICE]
-            done += self._promote(some, len(ids) - start - len(some))
+            for id_ in some if self._packer.signs else ():
+                self._sign_for_now(id_)
+            left = len(ids) - start - len(some)
+            done += self._run(commands.promote(self.keys, some, others=left))
         return done
 
-    def _promote(self, ids: Iterable[str], others: int) -> int:
-        ids = tuple(ids)
-        if self._packer.signs:
-            for id_ in ids:
-                shown_ = self._run(commands.show(self.keys, id_))
-                job = Delivery(id_, shown_.value)
-                if shown_.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
-                    self._run(commands.resign(self.keys, id_, job.body, fresh))
-        return self._run(commands.promote(self.keys, ids, others=others))
+    def _sign_for_now(self, id: str) -> None:
+        shown_ = self._run(commands.show(self.keys, id))
+        job = Delivery(id, shown_.value)
+        if shown_.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
+            self._run(commands.resign(self.keys, id, job.body, fresh))
 
     def _scheduled(self) -> Iterator[Delivery]:
         """The scheduled jobs, by due time."""

@@ -27,3 +27,17 @@ async def test_jobs_go_where_people_want_them(queue: AsyncQueue) -> None:
     assert await other.reject_all(JobFilter(task="old")) == 1
     assert await other.cancel_all() == 4
     assert await other.job("f").state() is JobState.CANCELLED
+
+
+async def test_scheduled_jobs_are_promoted_by_name(queue: AsyncQueue) -> None:
+    """A-09: hundreds too, in whatever order; those that stay are named with the reason."""
+    many = [f"j{number:03}" for number in range(300)]
+    for number, id_ in enumerate(many):
+        await queue.send("t", options=Options(id=id_, delay_ms=3_600_000 + number))
+    await queue.send("t", options=Options(id="plain"))
+    done = await queue.promote(*reversed(many), many[0], "plain", "nosuch")
+    assert done == 300
+    assert done.stayed == {"plain": "it is ready", "nosuch": "this queue has no such job"}
+    consumer = await queue.consumer(jobs=301).register()
+    assert [job.id for job in await consumer.pull()] == [*many, "plain"]
+    await consumer.close()

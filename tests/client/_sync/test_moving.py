@@ -28,3 +28,17 @@ def test_jobs_go_where_people_want_them(queue: Queue) -> None:
     assert other.reject_all(JobFilter(task="old")) == 1
     assert other.cancel_all() == 4
     assert other.job("f").state() is JobState.CANCELLED
+
+
+def test_scheduled_jobs_are_promoted_by_name(queue: Queue) -> None:
+    """A-09: hundreds too, in whatever order; those that stay are named with the reason."""
+    many = [f"j{number:03}" for number in range(300)]
+    for number, id_ in enumerate(many):
+        queue.send("t", options=Options(id=id_, delay_ms=3_600_000 + number))
+    queue.send("t", options=Options(id="plain"))
+    done = queue.promote(*reversed(many), many[0], "plain", "nosuch")
+    assert done == 300
+    assert done.stayed == {"plain": "it is ready", "nosuch": "this queue has no such job"}
+    consumer = queue.consumer(jobs=301).register()
+    assert [job.id for job in consumer.pull()] == [*many, "plain"]
+    consumer.close()

@@ -976,6 +976,9 @@ class UnknownTask(TaskError):
     def __init__(self, task: str, similar: Iterable[str] = ()) -> None:
         self.similar = tuple(similar)
         hint = f"; did you mean {' or '.join(map(repr, self.similar))}?" if self.similar else ""
+        if not hint and ".<locals>." in task:
+            outer = task.rpartition(".<locals>.")[0]
+            hint = f": it is made inside of '{outer}', which was not called here"
         super().__init__(f"no task '{task}' is registered here{hint}", task=task)
 
 

@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -194,3 +195,32 @@ def test_a_variable_that_is_misspelt_is_reported_once(caplog: pytest.LogCaptureF
     (record,) = caplog.records
     said = "RQUEUE_COMAND_TIMEOUT is no setting of rqueue and says nothing: RQUEUE_COMMAND_TIMEOUT?"
     assert record.getMessage() == said
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def test_a_time_that_does_not_exist_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """As Python takes it: an error in one night of a year would be worse, and cron has none."""
+    gap = datetime(2026, 3, 29, 2, 30, tzinfo=BERLIN)
+    assert parse_when(gap).at_ms == gap.timestamp() * 1000
+    assert "2026-03-29 02:30:00 does not exist in Europe/Berlin" in caplog.text
+    assert "it is taken for 2026-03-29 03:30:00+02:00" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        datetime(2026, 3, 29, 3, 0, tzinfo=BERLIN),
+        datetime(2026, 3, 29, 1, 59, 59, 999_999, tzinfo=BERLIN),
+        datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN),
+        datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN, fold=1),
+        datetime(2026, 3, 29, 2, 30, tzinfo=UTC),
+        "2026-03-29T02:30:00+01:00",
+    ],
+)
+def test_one_that_exists_is_nothing_to_speak_of(
+    caplog: pytest.LogCaptureFixture, time: datetime | str
+) -> None:
+    parse_when(time)
+    assert not caplog.records

@@ -12,8 +12,11 @@ from math import inf
 from typing import NamedTuple
 
 from rqueue.errors import ConfigError
+from rqueue.logs import logger
 
 __all__ = ["When", "parse_duration", "parse_moment", "parse_size", "parse_when"]
+
+log = logger("rqueue")
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h|d|w)", re.IGNORECASE)
@@ -78,7 +81,9 @@ def parse_when(value: datetime | timedelta | float | str, setting: str = "when")
     """When a job is due: an aware datetime, Unix time in seconds, or a timedelta from now.
 
     Text is a duration from now (`10m`) or an ISO 8601 time with its zone. A datetime without a zone
-    is refused: the worker's zone need not be the caller's. Raises ConfigError, naming `setting`.
+    is refused: the worker's zone need not be the caller's. One that its zone's clocks pass over is
+    what Python takes it for, as `timestamp()` says, with a warning in the log. Raises ConfigError,
+    naming `setting`.
     """
     if isinstance(value, str):
         value = _time_of_text(value, setting)
@@ -93,6 +98,7 @@ def parse_when(value: datetime | timedelta | float | str, setting: str = "when")
                 setting,
                 f"{value} has no time zone; use datetime.now(timezone.utc) or .astimezone()",
             )
+        _say_of_gap(value, setting)
         value = value.timestamp()
     if type(value) not in (int, float):
         raise ConfigError(setting, f"a datetime, timedelta or Unix time, not {value!r}")
@@ -101,6 +107,20 @@ def parse_when(value: datetime | timedelta | float | str, setting: str = "when")
             setting, f"{value!r} is no Unix time of these years; for a delay pass a timedelta"
         )
     return When(round(value * 1000), None)
+
+
+def _say_of_gap(time: datetime, setting: str) -> None:
+    # what is written on a clock of summer time is not worth an error in the one night of a year;
+    # cron's ticks do not fail either
+    meant = datetime.fromtimestamp(time.timestamp(), time.tzinfo)
+    if meant.replace(tzinfo=None, fold=0) != time.replace(tzinfo=None, fold=0):
+        log.warning(
+            "%s: %s does not exist in %s, whose clocks go forward then; it is taken for %s",
+            setting,
+            time.replace(tzinfo=None),
+            time.tzinfo,
+            meant,
+        )
 
 
 def parse_moment(value: datetime | float | str, setting: str) -> int:

@@ -28,6 +28,7 @@ import inspect
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from rqueue.errors import ConfigError
@@ -66,6 +67,13 @@ def _default_name(function: Callable[..., Any]) -> str:
     """`module.qualname`; a program run as `__main__` is called what a worker imports it as."""
     if not inspect.isroutine(function):
         raise ConfigError("name", f"{function!r} is no function: give the task a name=")
+    if isinstance(function, FunctionType) and function.__name__ == "<lambda>":
+        line = function.__code__.co_firstlineno
+        raise ConfigError(
+            "name",
+            f"the lambda in line {line} of {function.__module__} has no name by which a worker"
+            " could find it: write a def, or give the task a name=",
+        )
     module = function.__module__
     if module == "__main__":
         main = sys.modules["__main__"]

@@ -374,3 +374,23 @@ def test_a_due_time_that_is_none_is_named_as_it_was_given(registry: Registry) ->
 
     with pytest.raises(ConfigError, match=r"^at: "):
         welcome.options(at="x")  # type: ignore[arg-type]
+
+
+def test_a_lambda_needs_a_name(registry: Registry) -> None:
+    with pytest.raises(ConfigError, match=r"the lambda in line \d+ of .*test_task .* write a def"):
+        task(registry=registry)(lambda: 1)
+    assert task(name="one", registry=registry)(lambda: 1).name == "one"
+
+
+def test_a_task_inside_of_a_function_is_said_to_be_unknown_where_that_was_not_called(
+    registry: Registry,
+) -> None:
+    def make() -> None:
+        @task(registry=registry)
+        def send() -> None: ...
+
+    name = f"{make.__module__}.{make.__qualname__}.<locals>.send"
+    with pytest.raises(UnknownTask, match=r"it is made inside of '.*test_a_task_inside"):
+        registry.get(name)
+    make()
+    assert registry.get(name).name == name

@@ -98,7 +98,7 @@ def enqueue(
     seconds = None if wait is None else parse_duration(wait, "wait")
     with target.by_name(queue) as (client, inspector):
         handle = client.send(task, positional, named, chosen)
-        if (handle.created or handle.conflict) and not inspector.queue(queue).acquiring:
+        if (handle.created or handle.conflict) and not inspector.queue(queue).serving:
             say(f"no worker serves queue '{queue}' now, so the job waits; -q names another queue")
         document: dict[str, Any] = {"id": handle.id, "queue": handle.queue}
         document["created"] = handle.created

@@ -37,8 +37,9 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
 
     'oldest' is the age of the oldest ready job: the number to watch. 'parked' jobs wait for a
     worker that knows their task, 'deferred' ones for other jobs, 'unserved' queues have jobs and
-    no worker, 'unheard' ones jobs with labels that no consumer selects. Consumers are counted by
-    the list they are in: waiting for work, notified of work, busy (no room for more), browsing.
+    no worker, or none whose lease has not ended, 'unheard' ones jobs with labels that no consumer
+    selects. Consumers are counted by the list they are in: waiting for work, notified of work, busy
+    (no room for more), browsing.
 
     Queues are found by a scan of the server's keys: with millions of other keys it takes a while.
     Of a Redis Cluster all nodes are asked, and of a queue that is spread over shards all of these,
@@ -125,9 +126,7 @@ def _print_one(info: QueueInfo, place: str) -> None:
             if info.parked
             else "",
             **({"deferred, wait for other jobs": info.deferred} if info.deferred else {}),
-            "unserved": "no worker serves this queue"
-            if info.waiting and not info.acquiring
-            else "",
+            "unserved": _unserved_in_words(info),
             "unheard": "; ".join(f"{n} with {which}" for which, n in info.unheard.items()),
             "held": info.held,
             "dead": info.dead,
@@ -199,6 +198,17 @@ def _print_table(
     )
 
 
+def _unserved_in_words(info: QueueInfo) -> str:
+    if not info.waiting or info.serving:
+        return ""
+    if not info.acquiring:
+        return "no worker serves this queue"
+    return (
+        f"the leases of its consumers have ended, the last one {span(info.forsaken_ms)} ago, and no"
+        " pool has reclaimed what they hold: none is alive; 'rqueue doctor' says more"
+    )
+
+
 def _levels_in_words(info: QueueInfo) -> str:
     said = ", ".join(f"{n}: {count}" for n, count in info.levels.items() if count)
     ended = sum(info.levels.values()) - info.ready
@@ -226,7 +236,7 @@ def _numbers(shards: Sequence[int]) -> str:
 
 
 def _remarks(info: QueueInfo, lacking: int) -> str:
-    unserved = info.waiting and not info.acquiring
+    unserved = info.waiting and not info.serving
     bound = info.bounded
     waiting = bound.producers if bound else 0
     said = {

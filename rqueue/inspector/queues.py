@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import redis
@@ -13,6 +13,7 @@ from rqueue.errors import ServerError, UnknownQueue
 from rqueue.inspector.parts import Parts
 from rqueue.model.schedule_info import OVERDUE_MS
 from rqueue.protocol import commands
+from rqueue.protocol.commands.consumer_rows import last_lease
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.queue_keys import queue_exists
 from rqueue.protocol.keys import QueueKeys
@@ -43,6 +44,8 @@ SETTINGS = (
     "ring_bytes",
     *("dead_letters", "alert_depth"),
 )
+LEASE_GRACE_MS = 5_000
+"""A lease that ended has to be reclaimed; for so long it is no problem that it was not yet."""
 TARGETS = ("dead_to", "expired_to")
 
 
@@ -84,7 +87,8 @@ class QueueInfo:
     many it has, and `next_tick_ms`: the first tick of them, also where that is past. `deferred`:
     jobs that wait for others. `shares`: how many have ready jobs, over all levels. `shards`: over
     how many it is spread, 0 = it is not; `fences`: of a shard, those whose earlier jobs it waits
-    for; `fenced`: others wait for its own.
+    for; `fenced`: others wait for its own. `forsaken_ms`: of one with waiting jobs, for how long
+    all leases of its consumers have been over, with no pool alive to reclaim these; 0 elsewhere.
     """
 
     name: str
@@ -116,6 +120,7 @@ class QueueInfo:
     shards: int = 0
     fences: tuple[int, ...] = ()
     fenced: bool = False
+    forsaken_ms: int = 0
 
     @property
     def waiting(self) -> int:
@@ -126,6 +131,11 @@ class QueueInfo:
     def acquiring(self) -> int:
         """Consumers that take jobs: all but the browsers."""
         return sum(self.consumers.values()) - self.consumers["browsers"]
+
+    @property
+    def serving(self) -> int:
+        """Those of them that may be alive: none, where all their leases have ended."""
+        return 0 if self.forsaken_ms else self.acquiring
 
     @property
     def overdue_ms(self) -> int:
@@ -161,7 +171,16 @@ def queue_info(client: redis.Redis, keys: QueueKeys) -> QueueInfo:
     counts = execute(client, commands.counts(keys), queue=keys.queue)
     if not is_there(counts):
         raise UnknownQueue(keys.queue)
-    return info_of(keys.queue, counts)
+    return _looked(client, keys, counts)
+
+
+def _looked(client: redis.Redis, keys: QueueKeys, counts: commands.Counts) -> QueueInfo:
+    """The numbers of a `counts` reply; where jobs wait beside consumers, these are looked at."""
+    info = info_of(keys.queue, counts)
+    if not info.waiting or not info.acquiring:
+        return info
+    ended = info.now - execute(client, last_lease(keys), queue=keys.queue)
+    return replace(info, forsaken_ms=round(ended)) if ended > LEASE_GRACE_MS else info
 
 
 def survey(parts: Parts) -> Survey:
@@ -172,8 +191,10 @@ def survey(parts: Parts) -> Survey:
         info = queue_info(part.client, part.keys)
         return Survey(info, {info.name: info}, {})
     each, missing = parts.each(
-        lambda part: info_of(
-            part.name, execute(part.client, commands.counts(part.keys), queue=part.name)
+        lambda part: _looked(
+            part.client,
+            part.keys,
+            execute(part.client, commands.counts(part.keys), queue=part.name),
         )
     )
     if not each:
@@ -226,6 +247,7 @@ def sum_of(name: str, shards: Sequence[QueueInfo], served: int) -> QueueInfo:
         if bounds
         else None,
         shards=served,
+        forsaken_ms=max(one.forsaken_ms for one in shards),
         **sums,
     )
 

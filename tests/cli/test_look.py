@@ -15,6 +15,7 @@ from rqueue.model.log_line import packed_line
 from rqueue.model.progress import packed
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumers import Ran
+from rqueue.tasks.options import Options
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.cli.looking import Make, Read, Run, fill
@@ -36,6 +37,26 @@ def test_queues(run: Run, read: Read, queue: Queue) -> None:
     assert facts["next_due"] is None
     assert read("queues", queue.name)["name"] == queue.name
     assert re.search(r"^ready +3$", run("queues", queue.name).stdout, re.M)
+
+
+def test_a_queue_whose_consumers_leases_have_all_ended(
+    run: Run, read: Read, queue: Queue, consumer: Make
+) -> None:
+    """As where all pools were killed: consumers are registered, and none is alive."""
+    consumer(renew=False).pull()
+    fill(queue, 1)
+    queue.send("later", options=Options(id="later", delay_ms=3_600_000))
+    assert "unserved" not in run("queues").stdout.split()
+    assert read("queues", queue.name)["forsaken_ms"] == 0
+    move_time(queue, 190_000)
+    (mine,) = [line.split() for line in run("queues").stdout.splitlines() if queue.name in line]
+    assert mine[-1] == "unserved"
+    said = run("queues", queue.name).stdout
+    wanted = r"^unserved +the leases of its consumers have ended, the last one [\d.]+\S* (\w+ )?ago"
+    assert re.search(wanted, said, re.M), said
+    assert read("queues", queue.name)["forsaken_ms"] >= 100_000
+    shown = run("show", "later", "-q", queue.name).stdout
+    assert f"no worker serves queue '{queue.name}'" in shown
 
 
 def test_what_has_ended_in_its_place_is_told_apart(run: Run, read: Read, queue: Queue) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import redis
 
 from rqueue.inspector.doctor.findings import Action, Finding
+from rqueue.inspector.queues import LEASE_GRACE_MS
 from rqueue.protocol.commands.consumer_checks import consumer_places, held_bytes, movement
 from rqueue.protocol.commands.consumer_rows import number_in
 from rqueue.protocol.commands.job_notes import job_sizes
@@ -14,8 +15,6 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
 from rqueue.transport.redis_client import execute
 
-LEASE_GRACE_MS = 5_000
-"""A lease that ended has to be reclaimed; for so long it is no problem that it was not yet."""
 DEAF_MS = 15_000
 """How long past its deadline a notified consumer counts as deaf."""
 DUE_GRACE_MS = 2_000

@@ -52,6 +52,10 @@ def _read_leases(replies: Sequence[Any]) -> Leases:
     return Leases(clock_in(*clock).now, scores(ends), raw_text(timer), names(standbys))
 
 
+def _read_last_lease(replies: Sequence[Any]) -> float:
+    return max(scores(replies[0]).values(), default=0.0)
+
+
 def _read_row(replies: Sequence[Any]) -> ConsumerRow:
     row, held, unread = replies
     return ConsumerRow(fields_in(row), int(held), int(unread))
@@ -77,6 +81,13 @@ def leases(keys: QueueKeys) -> CommandCall[Leases]:
             *clock_commands(keys),
         ],
         _read_leases,
+    )
+
+
+def last_lease(keys: QueueKeys) -> CommandCall[float]:
+    """When the last lease of all ends, or has ended, in ms; 0 where nobody is registered."""
+    return CommandCall(
+        keys.meta, [("ZREVRANGE", keys.consumers, 0, 0, "WITHSCORES")], _read_last_lease
     )
 
 

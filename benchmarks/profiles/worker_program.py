@@ -42,7 +42,6 @@ WAIT = "wait for work"
 ORDER = (RUN, TASK, REST, STEP, HAND, ROWS, CALL, FRAME, SEND, REPLY, DEAL, POLL)
 
 PARTS: tuple[tuple[Any, str, str], ...] = (
-    (worker.Worker, "_turn", REST),
     (MainThreadExecutor, "run", RUN),
     (Dispatcher, "step", STEP),
     (Dispatcher, "post", STEP),
@@ -84,14 +83,13 @@ class Meter:
         self._before: dict[str, tuple[int, int]] = {}
 
     def watch(self) -> None:
-        """Follow the turns and the waits of this process."""
-        turn, leave, wait = worker.Worker._turn, Departure.leave, Dispatcher.wait
+        """Follow the loop and the waits of this process."""
+        work, leave, wait = worker.Worker._work, Departure.leave, Dispatcher.wait
 
-        def watched_turn(worker: worker.Worker) -> None:
-            if not self._begun[0]:
-                self._begun = perf_counter_ns(), process_time_ns()
-                self._before = self._steps.taken()
-            turn(worker)
+        def watched_work(worker: worker.Worker) -> None:
+            self._begun = perf_counter_ns(), process_time_ns()
+            self._before = self._steps.taken()
+            work(worker)
 
         def watched_leave(departure: Departure) -> int:
             if self._page.done != self.seen["jobs"]:
@@ -107,19 +105,24 @@ class Meter:
             self._waited[1] += process_time_ns() - begin[1]
             return found
 
-        put(worker.Worker, "_turn", watched_turn)
+        put(worker.Worker, "_work", watched_work)
         put(Departure, "leave", watched_leave)
         put(Dispatcher, "wait", watched_wait)
 
     def _note(self, wall: int, cpu: int) -> None:
+        spent = wall - self._begun[0] - self._waited[0]
+        steps = {
+            name: (ns - self._before.get(name, (0, 0))[0], calls)
+            for name, (ns, calls) in self._steps.taken().items()
+        }
+        if steps:
+            rest = spent - sum(ns for name, (ns, _) in steps.items() if name != WAIT)
+            steps[REST] = rest, steps[RUN][1]
         self.seen = {
             "jobs": self._page.done,
-            "wall": wall - self._begun[0] - self._waited[0],
+            "wall": spent,
             "cpu": cpu - self._begun[1] - self._waited[1],
-            "steps": {
-                name: (ns - self._before.get(name, (0, 0))[0], calls)
-                for name, (ns, calls) in self._steps.taken().items()
-            },
+            "steps": steps,
         }
 
 

@@ -35,7 +35,7 @@ __all__ = [
     "Column",
     "Packed",
     "pack",
-    "pack_single",
+    "plain_row",
     "read_entry",
     "unpack",
     "unpack_columns",
@@ -138,8 +138,13 @@ def pack(columns: Mapping[str, Any]) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _single(task: str, queue: str, worker: str) -> bytes:
-    """What `pack` makes of one row of a plain job, but for its numbers and its id."""
+def plain_row(task: str, queue: str, worker: str) -> bytes:
+    """What `pack` makes of one row of a plain job that succeeded at its first attempt, in a tenth
+    of the time: what a worker that settles each job by itself needs.
+
+    To be filled in by `%` with the length of the id, enqueued, acquired, started, how long it ran,
+    size of the result and of the body; the id, which is ASCII, comes behind.
+    """
     said = {"task": task, "queue": queue, "worker": worker, "outcome": "ack", "level": 4}
     plain = dumps([said.get(name, _DEFAULTS[name]) for name in _PLAIN[: -len(_RARE)]])[1:-1]
     plain = plain.replace(b"%", b"%%")
@@ -148,27 +153,6 @@ def _single(task: str, queue: str, worker: str) -> bytes:
         raise AssertionError("the sizes are not the last columns")
     # count, length of the id, enqueued, due, acquired, started, no gaps, how long it ran, ...
     return UNZIPPED + b"[1,%d,%d,0,%d,%d,0,%d," + head + b",%d,%d]\0"
-
-
-def pack_single(
-    id: bytes,
-    task: str,
-    queue: str,
-    worker: str,
-    enqueued: int,
-    acquired: int,
-    started: int,
-    finished: int,
-    result_size: int,
-    body_size: int,
-) -> bytes | None:
-    """`pack` for one row of a plain job that succeeded at its first attempt, in a tenth of the
-    time: what a worker that settles each job by itself needs. None: `pack` has to do it (the id is
-    not ASCII)."""
-    if not id or not id.isascii():
-        return None
-    numbers = (enqueued, acquired, started, finished - started, result_size, body_size)
-    return _single(task, queue, worker) % (len(id), *numbers) + id
 
 
 class Packed(NamedTuple):

@@ -247,7 +247,7 @@ class ConsumerCalls:
         """Take note of a wake-up; False if it says nothing new (a job a recall named before)."""
         job = wake.job
         if job is not None:
-            if not self._state.delivered(job.id.encode(), job.value):
+            if self._state.delivered(wake.element) is None:
                 return False
             if self._rows is not None:
                 self._rows.got([job])

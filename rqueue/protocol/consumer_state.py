@@ -276,19 +276,22 @@ class ConsumerState(CreditWindow):
 
     # -- what a wake-up says -----------------------------------------------------------------------
 
-    def delivered(self, id_: bytes, value: bytes) -> bool:
-        """A job was delivered directly. False if that is old: a reply brought it before."""
+    def delivered(self, element: bytes) -> tuple[bytes, bytes] | None:
+        """A job was delivered directly, by an element of the wake list that begins with `JOB`: its
+        id and value. None if that is old: a reply brought it before."""
+        end = 5 + int.from_bytes(element[1:5], "big")  # as `Wake.job`
+        id_, value = element[5:end], element[end:]
         if id_ in self.unsettled:
-            return False
+            return None
         if self._recalled_to and position_of(Delivery(id_, value)) <= self._recalled_to:
-            return False
+            return None
         self.unsettled[id_] = value
         if self.credit is not None:
             self.credit.take(len(value))
         if self.state == "interested":
             full = len(self.unsettled) >= self.window.jobs
             self.state = "not_interested" if full else "notified"
-        return True
+        return id_, value
 
     def notified(self) -> None:
         """Work waits: pull."""

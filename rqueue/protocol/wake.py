@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 from rqueue.model.job import Delivery
 
-__all__ = ["RECONNECTED", "Wake", "delivered_job"]
+__all__ = ["JOB", "RECONNECTED", "Wake"]
 
 RECONNECTED = b"R"
 """Stands for an element where the connection was lost."""
 
+JOB = b"J"
+"""Begins an element that brings a job: the length of its id in four bytes, the id, the value."""
+
 _SHARDS = b"T"
-_JOB = b"J"
 _FORCES = {b"X": "", b"S": "stop", b"K": "kill"}
 _KINDS = {
-    _JOB: "job",
+    JOB: "job",
     RECONNECTED: "reconnected",
     _SHARDS: "shards",
     **dict.fromkeys(_FORCES, "revoked"),
@@ -39,8 +41,11 @@ class Wake(NamedTuple):
     @property
     def job(self) -> Delivery | None:
         """The job that was delivered."""
-        delivered = delivered_job(self.element)
-        return None if delivered is None else Delivery(*delivered)
+        element = self.element
+        if element[:1] != JOB:
+            return None
+        end = 5 + int.from_bytes(element[1:5], "big")
+        return Delivery(element[5:end], element[end:])
 
     @property
     def id(self) -> str:
@@ -52,11 +57,3 @@ class Wake(NamedTuple):
         """What is to become of the code of the job that was cancelled: "stop" (interrupt it),
         "kill" (its process), "" (nothing: its outcome does not count)."""
         return _FORCES.get(self.element[:1], "")
-
-
-def delivered_job(element: bytes) -> tuple[bytes, bytes] | None:
-    """Id and value of the job in an element of a wake list, None where there is none."""
-    if element[:1] != _JOB:
-        return None
-    end = 5 + int.from_bytes(element[1:5], "big")
-    return element[5:end], element[end:]

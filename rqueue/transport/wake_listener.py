@@ -65,10 +65,6 @@ class WakeListener:
         self._connection.close()
         self._armed = False
 
-    def poll(self) -> list[Wake]:
-        """What arrived already, without waiting and without sending anything."""
-        return self._read() if self._armed and self._readable(0) else []
-
     def wait(self, timeout: float | None, interrupt: Any = None) -> list[Wake]:
         """Wait for the next wake-up, at most `timeout` seconds (None: for ever); [] at the end.
 
@@ -89,13 +85,35 @@ class WakeListener:
         if self._stale:
             self._stale = False
             return [Wake(consumer, RECONNECTED) for consumer in self._keys.values()]
-        if self._readable(timeout, interrupt):
-            return self._read()
-        if monotonic() - self._armed_at > LISTEN_S + SLACK_S:
-            # the blocked command has had no answer, not even that its time is over
-            self._disarm()
+        connection = self._connection
+        sock = connection.socket
+        if sock is not None and not (connection.unread is not None and connection.unread()):
+            most = LISTEN_S + SLACK_S
+            wanted = most if timeout is None else min(timeout, most)
+            watched = [sock] if interrupt is None else [sock, interrupt]
+            if sock not in select.select(watched, (), (), max(0.0, wanted))[0]:
+                if monotonic() - self._armed_at > most:
+                    # the blocked command has had no answer, not even that its time is over
+                    self._disarm()
+                    self._stale = True
+                return []
+        self._armed = False
+        try:
+            reply = connection.read()
+        except rx.ResponseError as error:
+            self._ended(error)
+            return []
+        except (ConnectionLost, RedisTimeout):
             self._stale = True
-        return []
+            return []
+        except ServerError:
+            self._stale = True
+            raise
+        self._redirected = False
+        if reply is None:
+            return []
+        key, element = reply
+        return [Wake(self._keys[key], element)]
 
     @property
     def socket(self) -> Any:
@@ -114,40 +132,15 @@ class WakeListener:
             self._connection.close()
         return armed
 
-    def _readable(self, timeout: float | None, interrupt: Any = None) -> bool:
-        connection = self._connection
-        sock = connection.socket
-        if sock is None or (connection.unread is not None and connection.unread()):
-            return True
-        wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
-        watched = [sock] if interrupt is None else [sock, interrupt]
-        ready, _, _ = select.select(watched, (), (), max(0.0, wanted))
-        return sock in ready
-
-    def _read(self) -> list[Wake]:
-        self._armed = False
-        try:
-            reply = self._connection.read()
-        except rx.ResponseError as error:
-            self._stale = True
-            self._connection.close()
-            meant = self._connection.meant(error)
-            # two nodes may disagree about a slot: then it is for the caller to pause
-            again, self._redirected = self._redirected, True
-            if unblocked(error, meant) and not again:
-                return []
+    def _ended(self, error: rx.ResponseError) -> None:
+        """The wait was ended by an error reply. Raises what it means, unless it is that alone."""
+        self._stale = True
+        self._connection.close()
+        meant = self._connection.meant(error)
+        # two nodes may disagree about a slot: then it is for the caller to pause
+        again, self._redirected = self._redirected, True
+        if again or not unblocked(error, meant):
             raise meant from error
-        except (ConnectionLost, RedisTimeout):
-            self._stale = True
-            return []
-        except ServerError:
-            self._stale = True
-            raise
-        self._redirected = False
-        if reply is None:
-            return []
-        key, element = reply
-        return [Wake(self._keys[key], element)]
 
 
 def first_readable(

@@ -9,7 +9,9 @@ import redis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from rqueue.model.job import Delivery
 from rqueue.protocol.consumer_state import ConsumerState
+from rqueue.protocol.wake import Wake
 from rqueue_workers.worker.settle_calls import CHUNK
 from tests.property.reading import LoneReading, Reading, WorkerReading
 from tests.property.sources import sound
@@ -81,11 +83,18 @@ FAULTS = [
         WorkerReading,
         ConsumerState,
         "delivered",
-        lambda state, id_, value: state._hold(id_, value) is None,
+        lambda state, element: hold(state, Wake("", element).job),
         # a recall names the job while its wake-up is on its way; it has ended when that is heard
         (ONE, LATE, STEP, ARRIVE, STEP, RUN, STEP, HEAR, RUN),
     ),
 ]
+
+
+def hold(state: ConsumerState, job: Delivery) -> tuple[bytes, bytes]:
+    """It is held, whatever is known of it."""
+    held = job.id.encode(), job.value
+    state._hold(*held)
+    return held
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

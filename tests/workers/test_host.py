@@ -69,8 +69,8 @@ def test_orphans_that_it_is_given_leave_no_zombies(make_pool: Make, queue: Queue
     jobs = [queue.enqueue("orphans", 5) for _ in range(10)]
     for job in jobs:
         job.result(PATIENCE)
-    workers = psutil.Process(pool.pid).children()
     eventually(lambda: len(psutil.Process(pool.pid).children()) == 2, lambda: pool.log)
+    workers = psutil.Process(pool.pid).children()  # no orphan is among them any more
     workers[0].kill()
     pool.said("is ready after", 3)
     pool.said(f"(process {workers[0].pid}) was killed by SIGKILL")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from rqueue_workers.worker.demand import places_in
 from rqueue_workers.worker.executors.base import Executor, Job
 
 
@@ -43,4 +44,4 @@ def test_patience_is_a_wave_of_short_jobs(slots: int, seconds: float, patience: 
     (job,) = full.todo
     again, released = full.stall(since + 1.01 * patience)
     assert (again, released) == (0.0, {job.subscription})
-    assert (list(full.todo), full.blocked, full.places()) == ([], True, (full.slots, 0))
+    assert (list(full.todo), full.blocked, places_in(full)) == ([], True, (full.slots, 0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from orjson import dumps
+
 from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import overtakers
 from rqueue_workers.worker.attempt import Attempts
@@ -12,8 +14,7 @@ from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.flight import Held
 from rqueue_workers.worker.isolation import Isolation
 from rqueue_workers.worker.subscription import Subscription, Unstarted
-from rqueue_workers.worker.task_kind import TaskKinds
-from rqueue_workers.worker.task_plans import MAIN, THREAD
+from rqueue_workers.worker.task_plans import ASYNC, MAIN, THREAD
 
 
 class Dealing:
@@ -34,8 +35,10 @@ class Dealing:
         self.slot = slot
         self.isolation = Isolation(subscriptions, executors, slot)
         self._attempts = attempts
-        self._sorter = TaskKinds(attempts.plans.values())
         self._threaded = THREAD in executors
+        plans = attempts.plans.values()
+        self._async = {dumps(plan.name)[1:-1] for plan in plans if plan.executor == ASYNC}
+        """Names of the async tasks, as they stand in envelopes."""
 
     def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
@@ -49,7 +52,8 @@ class Dealing:
             return
         for i in range(0, len(jobs), 2):
             id_, value = jobs[i], jobs[i + 1]
-            if has_crashed(value):
+            end = value.find(b";")
+            if value.count(b",", 0, end) > 1 and has_crashed(value):  # most headers are short
                 # one that cannot run here waits for nobody
                 if self._attempts.decoded(subscription, id_, value, acquired) is None:
                     continue
@@ -58,7 +62,10 @@ class Dealing:
                     return
                 continue
             self.isolation.wary = False
-            if self._threaded or self._sorter.is_async(value):
+            # known by a look at the bytes: a name that is not found there is taken for a sync task,
+            # and the main thread finds out when it decodes the job
+            start = value.find(b'["', end) + 2
+            if self._threaded or value[start : value.find(b'"', start)] in self._async:
                 self.divert(subscription, id_, value, acquired)
             else:
                 subscription.executors.add(MAIN)

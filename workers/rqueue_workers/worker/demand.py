@@ -38,11 +38,15 @@ class Demand(Dealing):
         self.polling = QueuePolling(subscriptions, spec.strict, spec.weights)
         self._strict = spec.strict
         self._prefetch = spec.prefetch
-        self._shares = len(subscriptions) > 1 and not spec.strict
+        self._several = len(subscriptions) > 1
+        self._shares = self._several and not spec.strict
 
     def window(self, subscription: Subscription, blocked: bool) -> int:
         """Jobs that a subscription may hold after this step, all in all."""
-        staying = len(subscription.unsettled) - subscription.pending
+        # `pending`, written out on the way of every call
+        ended = len(subscription.acks) + len(subscription.dones) + len(subscription.others)
+        ended += len(subscription.back) + len(subscription.passing)
+        staying = len(subscription.unsettled) - ended
         if staying < 0:
             staying = 0
         isolation = self.isolation
@@ -75,7 +79,7 @@ class Demand(Dealing):
         ):
             for kind, executor in self.executors.items():
                 if kind in kinds:
-                    its, free = executor.places()
+                    its, free = places_in(executor)
                     room += free
                     if self._shares:
                         places += its
@@ -98,7 +102,13 @@ class Demand(Dealing):
             return True
         if subscription.stops.news:
             return True
-        if subscription.pending and not self._lingers(subscription, now):
+        if (
+            subscription.acks
+            or subscription.dones
+            or subscription.others
+            or subscription.back
+            or subscription.passing
+        ) and not self._lingers(subscription, now):
             return True
         if self.closing:
             return False
@@ -166,3 +176,13 @@ class Demand(Dealing):
         if any(one.back and not (one.away or one.engaged) for one in self.subscriptions):
             return 0.0
         return max(0.0, min(times)) if times else None
+
+
+def places_in(executor: Executor) -> tuple[int, int]:
+    """How many jobs an executor may have, one for each slot and some ahead; and how many more than
+    run there, or wait."""
+    its = executor.slots
+    if not (executor.stalled and executor.blocked):
+        its += executor.credit.window
+    free = its - len(executor.running) - len(executor.todo)
+    return its, free if free > 0 else 0

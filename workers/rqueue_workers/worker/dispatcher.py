@@ -69,16 +69,9 @@ class Dispatcher(Hearing):
             if job is not None and self.slot.job is not job:
                 return False
             try:
-                try:
-                    action(*arguments)
-                except RegistrationLost as error:
-                    log.warning("%s", error)
-                    self.rejoin(error)
-            except QueueDamaged as error:
-                self.leave_alone(error)
-            except ServerError as error:
-                self.gone(route, error)
-                return False
+                action(*arguments)
+            except (RegistrationLost, QueueDamaged, ServerError) as error:
+                return self.noted(route, error)
             return True
 
     def look_at_page(self) -> None:
@@ -125,7 +118,12 @@ class Dispatcher(Hearing):
     def step(self, subscription: Subscription, job: Now | None = None) -> None:
         """Settle what ended in a subscription and pull. job: see `guarded`; the main thread is in
         it."""
-        self.guarded(subscription.route, self._step, subscription, job is not None, job=job)
+        with self.lock:  # as `guarded`, on the way of every job
+            if job is None or self.slot.job is job:
+                try:
+                    self._step(subscription, job is not None)
+                except (RegistrationLost, QueueDamaged, ServerError) as error:
+                    self.noted(subscription.route, error)
 
     def _step(self, subscription: Subscription, blocked: bool) -> None:
         route = subscription.route
@@ -149,9 +147,25 @@ class Dispatcher(Hearing):
                 run_course(self._stepping(subscription, blocked), subscription.run)
             else:
                 jobs = subscription.settle(self.window(subscription, blocked))
-                if not self._take_in(subscription, jobs):
+                if (jobs or subscription.aside) and not self._take_in(subscription, jobs):
                     run_course(self._recalling(subscription, blocked), subscription.run)
-        self.poll()  # last: a client may wait for an outcome that was settled
+        if monotonic() >= self._poll_at:
+            self.poll()  # last: a client may wait for an outcome that was settled
+
+    def look_around(self, but: Subscription | None = None) -> bool:
+        """Settle and pull wherever there is reason to, for all but one; whether there was."""
+        worked = False
+        now = monotonic()
+        for subscription in self.polling.in_turn() if self._several else self.subscriptions:
+            if subscription is but:
+                continue
+            route = subscription.route
+            if not route.away and self.wants(subscription, now):
+                self.step(subscription)
+                worked = True
+            elif route.apart and self.send_on(subscription):
+                worked = True
+        return worked
 
     def send_on(self, subscription: Subscription, job: Now | None = None) -> bool:
         """Go on with what goes on to other queues, on a cluster, if there is something to do;
@@ -264,7 +278,8 @@ class Dispatcher(Hearing):
         self.land(subscription.route)
         subscription.send(self.window(subscription, False))
         self._posted[subscription.route] = subscription
-        self.poll()
+        if monotonic() >= self._poll_at:
+            self.poll()
 
     def _takes_long(self, subscription: Subscription) -> bool:
         """Whether what is to be said takes more than one call, or more than its reply has to be

@@ -10,7 +10,7 @@ from typing import Any
 
 from rqueue.errors import CommandRefused, ConnectionLost, QueueDamaged, RedisTimeout, ServerError
 from rqueue.protocol.error_mapping import is_wrong_type
-from rqueue.protocol.wake import Wake, delivered_job
+from rqueue.protocol.wake import JOB, Wake
 from rqueue.transport.wake_listener import first_readable
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
@@ -43,6 +43,7 @@ class Hearing(Membership):
         self._posted: dict[Route, Subscription] = {}
         """By route, whose settle call was sent: its reply is read before any other call."""
         self._poll_at = 0.0
+        """When to look at the wake lists where there is work anyway."""
 
     def gone(self, route: Route, error: ServerError) -> None:
         """As `Membership.gone`. Where a call had no answer in time, who listens there may never
@@ -56,11 +57,8 @@ class Hearing(Membership):
         raise NotImplementedError
 
     def poll(self) -> None:
-        """Hear what came meanwhile, if it was not looked for just now."""
-        now = monotonic()
-        if now < self._poll_at or not self._by_name:
-            return
-        self._poll_at = now + POLL_S
+        """Hear what came meanwhile."""
+        self._poll_at = monotonic() + POLL_S
         for route in self.routes:
             if not route.heard or route.away:
                 continue
@@ -74,15 +72,16 @@ class Hearing(Membership):
         and not where that takes a connection, which the node may leave unanswered too."""
         return route.listening.connected and any(one.flight for one in self.on(route))
 
-    def _heard(
-        self, route: Route, timeout: float | None = 0, interrupt: int | None = None
-    ) -> list[Wake]:
-        """What is heard on a route; nothing where Redis is gone, or a queue damaged, which is
-        noted."""
+    def _heard(self, route: Route) -> list[Wake]:
+        """What is heard on a route by now; nothing where Redis is gone, or a queue damaged, which
+        is noted."""
         try:
-            return route.listener.wait(timeout, interrupt)
+            return route.listener.wait(0)
         except ServerError as error:
-            failed = error
+            return self._heard_still(route, error)
+
+    def _heard_still(self, route: Route, failed: ServerError) -> list[Wake]:
+        """What is heard when a listener has failed, as `_heard`."""
         try:
             return self._heard_anew(route, failed)
         except QueueDamaged as error:
@@ -126,16 +125,18 @@ class Hearing(Membership):
         subscription = self._by_name.get(wake.consumer)
         if subscription is None:
             return
-        job = delivered_job(wake.element)
-        if job is not None:
-            if not subscription.delivered(*job):
+        element = wake.element
+        if element[:1] == JOB:
+            job = subscription.delivered(element)
+            if job is None:
                 return
             if subscription.flight is not None or subscription.doubtful or subscription.held_up:
                 subscription.aside += job  # a reply that is not read yet may stand before it
             elif subscription.released:
                 subscription.back.append(job)
             else:
-                self.deal(subscription, job, subscription.ms(monotonic()))
+                now = int(monotonic() * 1000 + subscription.clock.offset)
+                self.deal(subscription, job, now)
         elif wake.kind == "revoked":
             self._revoke(subscription, wake.id.encode(), wake.force)
         elif wake.kind == "reconnected":
@@ -157,7 +158,11 @@ class Hearing(Membership):
             select.select([interrupt, *calls], (), (), timeout)
             return False
         if len(routes) == 1 and not calls:
-            wakes = self._heard(routes[0], timeout, interrupt)
+            (route,) = routes
+            try:
+                wakes = route.listener.wait(timeout, interrupt)
+            except ServerError as error:
+                wakes = self._heard_still(route, error)
         else:
             wakes = self._heard_first(routes, timeout, interrupt, calls)
         if not wakes:

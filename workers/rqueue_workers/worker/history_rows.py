@@ -9,7 +9,7 @@ from typing import Any
 
 from orjson import loads
 
-from rqueue.model.history_batch import pack, pack_single
+from rqueue.model.history_batch import pack, plain_row
 from rqueue.model.job import EPOCH_MS, parse_header
 from rqueue.model.labels import ALL, labels_of, may_have_labels
 from rqueue_workers.worker.outcome import Ack, Done, Outcome, Unfinished
@@ -110,7 +110,7 @@ def _single(
     """One job that succeeded, if it was a plain one on its first way."""
     id_, value, head, task, acquired, started, finished = row[:7]
     _, _, field = head.partition(b",")
-    if not field.isdigit() or len(field) > 15:
+    if not field.isdigit() or len(field) > 15 or not id_.isascii() or not id_:
         return None
     if value[-2:-1] == b"}" and labels_of(value, labels):
         return None
@@ -125,9 +125,8 @@ def _single(
         ended = begun
     result_size = len(row.payload) if isinstance(row, Done) else 0
     body_size = len(value) - len(head) - 1
-    return pack_single(
-        id_, task, queue, worker, enqueued, got, begun, ended, result_size, body_size
-    )
+    numbers = (enqueued, got, begun, ended - begun, result_size, body_size)
+    return plain_row(task, queue, worker) % (len(id_), *numbers) + id_
 
 
 def _fields(heads: Sequence[bytes]) -> list[int] | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rqueue.errors import QueueDamaged, RegistrationLost, ScriptError, ServerError
+from rqueue.errors import QueueDamaged, RegistrationLost, RQueueError, ScriptError, ServerError
 from rqueue.logs import logger
 from rqueue.protocol.course import Calls
 from rqueue.tasks.worker_connection import worker_connection
@@ -59,6 +59,18 @@ class Membership(Demand):
         if not was:
             self.away.append(route)
         worker_connection.fails(error)
+
+    def noted(self, route: Route, error: RQueueError) -> bool:
+        """What an action on a route came to is noted, or made good. Whether Redis could be used."""
+        if isinstance(error, RegistrationLost):
+            log.warning("%s", error)
+            self.rejoin(error)
+        elif isinstance(error, QueueDamaged):
+            self.leave_alone(error)
+        elif isinstance(error, ServerError):
+            self.gone(route, error)
+            return False
+        return True
 
     def back(self, route: Route) -> None:
         """A call on a route succeeded."""

@@ -188,12 +188,7 @@ class Worker:
         if not self.stop.level:
             self.page.set_phase(READY)
         log.debug("worker %s serves %s", self.base, ", ".join(self.spec.queues))
-        turn, stop, recycling = self._turn, self.stop, self.recycling
-        while not stop.level:
-            turn()
-            if recycling.active and recycling.due(self.page.done):
-                log.info("worker %s leaves: %s", self.base, self.recycling.reason)
-                break
+        self._work()
         code = self.departure.leave()
         if not self.departure.unfinished:
             self.services.close()
@@ -205,62 +200,62 @@ class Worker:
         log.debug("worker %s left", self.base)
         return code
 
-    def _turn(self) -> None:
-        """Run a batch of one queue, or else wait for something to do."""
+    def _work(self) -> None:
+        """Run what waits, a batch of one queue after the other, and settle and pull between; wait
+        where there is nothing to do."""
+        dispatcher, run, stop, recycling = self.dispatcher, self.main.run, self.stop, self.recycling
+        several = len(self.subscriptions) > 1
+        only = None if several or self._apart else self.subscriptions[0]
+        while not stop.level:
+            if len(dispatcher.away) == len(dispatcher.routes):
+                self._wait_out()
+            elif (
+                subscription := (
+                    self._next()
+                    if only is None
+                    else only
+                    if only.todo and not only.damage.since
+                    else None
+                )
+            ) is not None:
+                seconds = run(subscription)
+                if subscription.route.away:
+                    pass  # what ended is reported when Redis is back
+                elif subscription.todo:
+                    dispatcher.post(subscription)
+                else:
+                    dispatcher.step(subscription)
+                if several:
+                    dispatcher.polling.ran(subscription, seconds)
+                    dispatcher.look_around(subscription)
+            else:
+                self.news.rung = False
+                isolation = dispatcher.isolation
+                if (
+                    not (isolation.watching and dispatcher.isolate())
+                    and not dispatcher.look_around()
+                    and not dispatcher.wait(dispatcher.rest(monotonic()), stop.fd)
+                ):
+                    stop.clear()
+                    stop.look()
+                    dispatcher.look_at_page()
+            if recycling.active and recycling.due(self.page.done):
+                log.info("worker %s leaves: %s", self.base, recycling.reason)
+                break
+
+    def _next(self) -> Subscription | None:
+        """Whose jobs run now: one of several subscriptions, or one that has a route of its own. The
+        others need not wait for those whose route is away."""
         dispatcher = self.dispatcher
         if not dispatcher.away:
-            barred = self._barred() if self._apart else ()
-            subscription = dispatcher.polling.next(barred)
-        elif len(dispatcher.away) == len(dispatcher.routes):
-            self._wait_out()
-            return
-        else:
-            self._try_again()
-            resting = self._barred()
-            for subscription in resting:
-                if subscription.route.away:
-                    # others need not wait until it is known whether they may begin
-                    subscription.release_unstarted()
-            subscription = dispatcher.polling.next(resting)
-        if subscription is not None:
-            seconds = self.main.run(subscription)
+            return dispatcher.polling.next(self._barred() if self._apart else ())
+        self._try_again()
+        resting = self._barred()
+        for subscription in resting:
             if subscription.route.away:
-                pass  # what ended is reported when Redis is back
-            elif subscription.todo:
-                dispatcher.post(subscription)
-            else:
-                dispatcher.step(subscription)
-            if len(self.subscriptions) > 1:
-                dispatcher.polling.ran(subscription, seconds)
-                self._look_around(subscription)
-            return
-        self.news.rung = False
-        if dispatcher.isolation.watching and dispatcher.isolate():
-            return
-        if self._look_around(None):
-            return
-        if not dispatcher.wait(dispatcher.rest(monotonic()), self.stop.fd):
-            self.stop.clear()
-            self.stop.look()
-            dispatcher.look_at_page()
-
-    def _look_around(self, but: Subscription | None) -> bool:
-        """Settle and pull wherever there is reason to; whether there was."""
-        worked = False
-        now = monotonic()
-        several = len(self.subscriptions) > 1
-        turns = self.dispatcher.polling.in_turn() if several else self.subscriptions
-        for subscription in turns:
-            if (
-                subscription is not but
-                and not subscription.route.away
-                and self.dispatcher.wants(subscription, now)
-            ):
-                self.dispatcher.step(subscription)
-                worked = True
-            elif self._apart and self.dispatcher.send_on(subscription):
-                worked = True
-        return worked
+                # others need not wait until it is known whether they may begin
+                subscription.release_unstarted()
+        return dispatcher.polling.next(resting)
 
     def _wait_out(self) -> None:
         """Redis is gone. The jobs that are held may run while the lease is sure to last."""

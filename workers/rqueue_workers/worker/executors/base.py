@@ -165,13 +165,6 @@ class Executor:
         """In a child that a job forked: nothing else of this executor runs there."""
         self.todo.clear()
 
-    def places(self) -> tuple[int, int]:
-        """How many jobs may be here, one for each slot and some ahead; and how many more than
-        run here, or wait."""
-        places = self.slots + (0 if self.stalled and self.blocked else self.credit.window)
-        free = places - len(self.running) - len(self.todo)
-        return places, free if free > 0 else 0
-
     @property
     def blocked(self) -> bool:
         """Whether unstarted jobs had to be released, and no slot was free since."""

@@ -55,12 +55,14 @@ from rqueue.model.parents import Failure
 from rqueue.model.progress import JobUpdate, Progress
 from rqueue.model.tick import Tick
 from rqueue.settings import Settings
-from rqueue.tasks import enqueuer as _enqueuer
 from rqueue.tasks.app import App
 from rqueue.tasks.context import JobContext, current_job
 from rqueue.tasks.control import Cancelled, Refuse, Reject, Retry, Snooze
 from rqueue.tasks.decorator import task
 from rqueue.tasks.depends import Depends
+from rqueue.tasks.enqueuer import DEFAULTS as _DEFAULTS
+from rqueue.tasks.enqueuer import AsyncEnqueuer as _AsyncEnqueuer
+from rqueue.tasks.enqueuer import Enqueuer as _Enqueuer
 from rqueue.tasks.limits import Concurrency, Rate
 from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
@@ -277,18 +279,17 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _default_queue(name: str) -> _enqueuer.Enqueuer:
+def _default_queue(name: str) -> _Enqueuer:
     from rqueue.client.default_queues import queue
 
-    _enqueuer.set_default_enqueuer(queue)  # from now on without this step
+    _DEFAULTS.enqueuer = queue  # from now on without this step
     return queue(name)
 
 
-def _default_async_queue(name: str) -> _enqueuer.AsyncEnqueuer:
+def _default_async_queue(name: str) -> _AsyncEnqueuer:
     from rqueue.client.default_queues import aqueue
 
     return aqueue(name)
 
 
-_enqueuer.set_default_enqueuer(_default_queue)
-_enqueuer.set_default_async_enqueuer(_default_async_queue)
+_DEFAULTS.enqueuer, _DEFAULTS.async_enqueuer = _default_queue, _default_async_queue

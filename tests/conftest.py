@@ -197,7 +197,8 @@ def no_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from rqueue.client import default_queues
 
     monkeypatch.delenv("RQUEUE_URL", raising=False)
-    for name in ("_settings", "_client", "_root", "_async_client"):
+    for name in ("_settings", "_client", "_async_client"):
         monkeypatch.setattr(default_queues, name, None)
+    monkeypatch.setattr(default_queues, "_queues", {})
     yield default_queues
     default_queues.disconnect()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import redis
 
-from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.queue import SIBLINGS_MAX, Queue
 from rqueue.errors import ConfigError, EvictionPolicy
 from rqueue.settings import Settings
 from rqueue.tasks.other_words import with_known_options
@@ -32,7 +32,7 @@ __all__ = ["adisconnect", "aqueue", "configure", "connect", "disconnect", "queue
 _lock = threading.Lock()
 _settings: Settings | None = None
 _client: redis.Redis | None = None
-_root: Queue | None = None
+_queues: dict[str, Queue] = {}
 _async_client: redis.asyncio.Redis | None = None
 _async_roots: dict[asyncio.AbstractEventLoop, AsyncQueue] = {}
 _keepers: dict[AsyncQueue, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, None]]] = {}
@@ -88,14 +88,16 @@ def connect(
 
 def queue(name: str = "default") -> Queue:
     """The process's queue of this name. Raises ConfigError when nothing says where Redis is."""
-    global _root
-    root = _root
-    if root is None:
+    found = _queues.get(name)
+    if found is None:
         with _lock:
-            if _root is None:
-                _root = Queue(redis=_client, settings=_settings)
-            root = _root
-    return root.at(name)
+            root = _queues.get("default")
+            if root is None:
+                root = _queues["default"] = Queue(redis=_client, settings=_settings)
+            found = root.at(name)
+            if len(_queues) < SIBLINGS_MAX:
+                _queues[name] = found
+    return found
 
 
 def aqueue(name: str = "default") -> AsyncQueue:
@@ -143,9 +145,9 @@ def _forget_closed_loops() -> None:
 def disconnect() -> None:
     """Close the process's connections; the next use opens new ones. Those of running event loops
     are closed when the loop ends."""
-    global _root
     with _lock:
-        root, _root = _root, None
+        root = _queues.get("default")
+        _queues.clear()
         _async_roots.clear()
     if root is not None:
         root.close()

@@ -27,7 +27,7 @@ from rqueue.protocol.keys import queue_of
 from rqueue.protocol.kind_words import two_queues
 from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind, UnknownPolicy
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "plain_command"]
 
 R = TypeVar("R")
 
@@ -41,6 +41,19 @@ _KINDS_MOST = 3
 then."""
 
 
+def plain_command(call: ScriptCall[Any]) -> tuple[Arg, ...] | None:
+    """What is sent of a call, in nearly all cases, and its reply is all that is to be read; None
+    where an `Exchange` has to say what comes when: for a queue that is, or is to become, none of
+    the plain kind, for a script that has not been loaded here yet, and where the call is to be
+    confirmed."""
+    name, key, args, _, needs, _, confirm = call  # its fields one by one would be slower
+    script = scripts.SCRIPTS.plain.get(name)
+    if script is None or KNOWN or needs or confirm is not None:
+        return None
+    # `ScriptCall.keys`, written out on the way of every call
+    return ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
+
+
 class Exchange(Generic[R]):
     """A script call under way. queue, consumer: for the messages of errors.
 
@@ -50,6 +63,7 @@ class Exchange(Generic[R]):
     """
 
     command: tuple[Arg, ...]
+    _script: scripts.Script
     # of nearly all calls: what differs is set where it does, on the way of none of them
     teaches = False
     _forgotten: Exception | None = None
@@ -61,14 +75,7 @@ class Exchange(Generic[R]):
         self.call = call
         self.queue = queue
         self.consumer = consumer
-        name, key, args, _, needs, _, _ = call  # its fields one by one would be slower
-        if KNOWN or needs:
-            self._aim()
-            return
-        # a plain queue, nearly always
-        self._script = script = scripts.SCRIPTS.plain.get(name) or scripts.script(name)
-        # and the guard: `ScriptCall.keys`, written out on the way of every call
-        self.command = ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
+        self._aim()
 
     def _aim(self) -> None:
         """Find out what to send now."""

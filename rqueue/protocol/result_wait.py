@@ -1,9 +1,9 @@
 """What a job's record says, and how one waits for it: the part that needs no I/O.
 
-The sync and the asyncio handle do the same: ask with `ResultWait.ask`, hear the answer with
-`heard`, and where that is None the one to the blocking command with `moved`; then again. Both are
-sent at once: what was asked leaves an answer to the second. What fails meanwhile goes to `pause`,
-which says when to begin anew.
+The sync and the asyncio handle do the same: ask with `ResultWait.ask`, and hear the answers with
+`heard`; where that is None, again. The call and the command that blocks are sent at once: what was
+asked leaves an answer to the second. What fails meanwhile goes to `pause`, which says when to begin
+anew.
 """
 
 from __future__ import annotations
@@ -175,15 +175,19 @@ class ResultWait:
         pause = max(SHORTEST_WAIT_S, min(left, self._slice))
         return call, ("BLMOVE", self._list, self._list, "LEFT", "LEFT", pause)
 
-    def heard(self, seen: commands.Awaited) -> Record | None:
-        """The record, or None: go on waiting. Raises UnknownJob, ResultNotReady, ResultTimeout;
-        RedisReadOnly where the time ends on a server that takes no writes: what it knows may be
-        old."""
+    def heard(self, seen: commands.Awaited, moved: Any = None) -> Record | None:
+        """The record, or None: go on waiting. moved: the answer to the command that blocks, where
+        it was sent. Raises UnknownJob, ResultNotReady, ResultTimeout; RedisReadOnly where the time
+        ends on a server that takes no writes: what it knows may be old; and the server errors."""
         if seen.state == "ended":
             return parse_record(seen.record)
         if seen.state == "live":
             self._read_only = None
-            return None
+            if isinstance(moved, RedisReadOnly):
+                return None  # it became a replica: the next call learns where to go
+            if isinstance(moved, Exception):
+                raise moved
+            return None if moved is None else parse_record(moved)
         state = JobState(seen.state)
         if state is JobState.UNKNOWN:
             raise UnknownJob(self.id, queue=self._keys.queue)
@@ -204,15 +208,6 @@ class ResultWait:
                 raise ResultNotReady(self.id, state, reason)
             raise ResultTimeout(self.id, self.timeout, state, reason, url=self._server())
         return None
-
-    def moved(self, reply: Any) -> Record | None:
-        """The record, from the answer to `block`, or None: go on waiting. A server that became a
-        replica ends all waits: the next call learns where to go. Raises the server errors."""
-        if isinstance(reply, Exception):
-            if isinstance(reply, RedisReadOnly):
-                return None
-            raise reply
-        return None if reply is None else parse_record(reply)
 
     def pause(self, error: ServerError) -> float:
         """Seconds until one may ask anew after a failure: an outage is waited for until the

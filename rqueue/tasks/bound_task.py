@@ -14,12 +14,7 @@ from rqueue.model.parents import OnFailure
 from rqueue.model.sort_keys import SortKey
 from rqueue.model.times import parse_when
 from rqueue.model.unique_key import UniqueKey
-from rqueue.tasks.enqueuer import (
-    AsyncEnqueuer,
-    Enqueuer,
-    default_async_enqueuer,
-    default_enqueuer,
-)
+from rqueue.tasks.enqueuer import DEFAULTS, AsyncEnqueuer, Enqueuer
 from rqueue.tasks.limits import Limit, arguments_of
 from rqueue.tasks.options import NO_OPTIONS, Options, keyed
 from rqueue.tasks.other_words import other_method, with_known_options
@@ -232,12 +227,12 @@ class BoundTask(Generic[P, R]):
 
     def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
         request = self.request(options, args, kwargs, self.queue)
-        enqueuer = self._enqueuer or default_enqueuer(self.name, self.queue)
+        enqueuer = self._enqueuer or DEFAULTS.enqueuer(self.queue)
         return enqueuer.enqueue_request(request)
 
     async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:
         request = self.request(options, args, kwargs, self.queue)
-        enqueuer = self._async_enqueuer or default_async_enqueuer(self.name, self.queue)
+        enqueuer = self._async_enqueuer or DEFAULTS.async_enqueuer(self.queue)
         return await enqueuer.enqueue_request(request)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.errors import ConfigError
-from rqueue.tasks.enqueuer import default_async_enqueuer, default_enqueuer
+from rqueue.tasks.enqueuer import DEFAULTS
 from rqueue.tasks.other_words import WORKFLOW_WORDS, explained, other_attribute
 from rqueue.tasks.workflow_steps import Callee, taker_of
 
@@ -37,7 +37,7 @@ class Enqueues(Generic[R]):
         """Enqueue it, each of its jobs into the queue of its task; see `Queue.enqueue_workflow`."""
         task, spread = self._goes_to()
         # a queue, and not any enqueuer: a workflow is several jobs
-        store: Any = task._enqueuer or default_enqueuer(task.name, task.queue)
+        store: Any = task._enqueuer or DEFAULTS.enqueuer(task.queue)
         handle: WorkflowHandle[R] = taker_of(store).enqueue_workflow(self, id=id, spread=spread)
         return handle
 
@@ -45,7 +45,7 @@ class Enqueues(Generic[R]):
     async def aenqueue(self, *, id: str | None = None) -> AsyncWorkflowHandle[R]:
         """`enqueue` for asyncio."""
         task, spread = self._goes_to()
-        store: Any = task._async_enqueuer or default_async_enqueuer(task.name, task.queue)
+        store: Any = task._async_enqueuer or DEFAULTS.async_enqueuer(task.queue)
         taker = taker_of(store)
         handle: AsyncWorkflowHandle[R] = await taker.enqueue_workflow(self, id=id, spread=spread)
         return handle

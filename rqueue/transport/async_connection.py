@@ -18,7 +18,7 @@ from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
-from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.exchange import Exchange, plain_command
 from rqueue.transport import stand_in
 from rqueue.transport.home_loop import HomeLoop
 from rqueue.transport.redis_client import is_cluster, url_of
@@ -169,14 +169,14 @@ class AsyncConnection:
 
     async def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call. Raises the tree of `rqueue.errors`."""
-        exchange = Exchange(call, queue, consumer)
-        confirm = call.confirm
         async with self._turn:
+            confirm = call.confirm
             if confirm is not None:
+                exchange = Exchange(call, queue, consumer)
                 await self.send(exchange.command, confirm.command)
                 return await self._confirmed(exchange, confirm)
-            await self.send(exchange.command)
-            return await self._finish(exchange)
+            await self.send(plain_command(call) or Exchange(call).command)
+            return await self._finish(call, queue, consumer)
 
     async def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply. The connection carries no
@@ -185,23 +185,32 @@ class AsyncConnection:
         together = () if confirm is None else (confirm.command,)
         await self._turn.acquire()
         try:
-            await self.send(Exchange(call).command, *together)
+            await self.send(plain_command(call) or Exchange(call).command, *together)
         except BaseException:
             self._turn.release()
             raise
 
     async def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
-        exchange = Exchange(call, queue, consumer)
         try:
             if call.confirm is not None:
-                return await self._confirmed(exchange, call.confirm)
-            return await self._finish(exchange)
+                return await self._confirmed(Exchange(call, queue, consumer), call.confirm)
+            return await self._finish(call, queue, consumer)
         finally:
             self._turn.release()
 
-    async def _finish(self, exchange: Exchange[R]) -> R:
+    async def _finish(self, call: ScriptCall[R], queue: str, consumer: str) -> R:
+        """The answer to a call that was sent; it is sent again where that is of use."""
+        try:
+            reply = await self.read()
+        except rx.ResponseError as error:
+            exchange = Exchange(call, queue, consumer)
+            if (refusal := await self.refused(exchange, error)) is not None:
+                raise refusal from error
+        else:
+            return Exchange(call, queue).answered(reply) if call.needs else call.read(reply)
         while True:
+            await self.send(exchange.command)
             try:
                 reply = await self.read()
             except rx.ResponseError as error:
@@ -210,7 +219,6 @@ class AsyncConnection:
             else:
                 if not exchange.goes_on(reply):
                     return exchange.answered(reply)
-            await self.send(exchange.command)
 
     async def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""

@@ -23,17 +23,18 @@ from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
-from rqueue.protocol.exchange import Exchange
+from rqueue.protocol.exchange import Exchange, plain_command
 from rqueue.protocol.slots import Address
 from rqueue.transport import stand_in
 from rqueue.transport.knock import AnyKnock, Knock
 from rqueue.transport.redis_client import is_cluster, url_of
-from rqueue.transport.resp import RespSocket
+from rqueue.transport.resp import ClientFraming, Command, Framing, RespSocket
 from rqueue.transport.sentinel import sentinels_of
 from rqueue.transport.server_check import check_greeting, check_refusal
 
 R = TypeVar("R")
 
+Refused = rx.ResponseError | None
 
 LOGIN_S = 5.0
 """Seconds that a login may take where replies may take for ever."""
@@ -50,7 +51,7 @@ class Connection:
         self._timeout = timeout
         self._inner: Any = self._made()
         self._elsewhere = False
-        self._resp: RespSocket | None = None
+        self._framing: Framing | None = None  # while it is connected
         self.socket: Any = None
         """The connected socket, for select; None when not connected."""
         self.unread: Callable[[], int] | None = None
@@ -116,8 +117,13 @@ class Connection:
             inner.socket_timeout = None
             if isinstance(sock, socket.socket):
                 sock.settimeout(None)
-        if type(sock) is socket.socket:  # on TLS redis-py's own framing goes on
-            self._resp = RespSocket(sock, self._timeout, inner._parser.parse_error)
+        self._framing = self._framed(sock)
+
+    def _framed(self, sock: Any) -> Framing:
+        """What carries commands over a socket that is connected."""
+        if type(sock) is socket.socket:
+            return RespSocket(sock, self._timeout, self._inner._parser.parse_error)
+        return ClientFraming(self._inner)
 
     def _check_greeting(self, greeting: Any) -> None:
         check_greeting(greeting, self.url)
@@ -163,20 +169,20 @@ class Connection:
 
     def close(self) -> None:
         """Drop the connection; the next command opens a new one."""
-        self._resp = self.socket = self.unread = None
+        self._framing = self.socket = self.unread = None
         self._inner.disconnect()
 
-    def send(self, *commands: tuple[Arg, ...]) -> None:
+    def _ready(self) -> Framing:
+        """What carries the next command. Raises the tree of `rqueue.errors`."""
+        self.connect()
+        assert self._framing is not None
+        return self._framing
+
+    def send(self, *commands: Command) -> None:
         """Send commands and do not wait. Raises the tree of `rqueue.errors`."""
-        if self._resp is None:
-            self.connect()
+        framing = self._framing or self._ready()
         try:
-            if self._resp is not None:
-                self._resp.send(*commands)
-            else:
-                inner = self._inner
-                packed = inner.pack_commands(commands)
-                inner.send_packed_command(packed, check_health=False)
+            framing.send(*commands)
         except BaseException as error:
             self._failed(error)
             raise
@@ -184,44 +190,52 @@ class Connection:
     def read(self) -> Any:
         """Read one reply; an error reply raises redis-py's ResponseError."""
         try:
-            if self._resp is not None:
-                return self._resp.read()
-            return self._inner.read_response()
+            if self._framing is None:
+                raise rx.ConnectionError("Connection closed by server.")
+            return self._framing.read()
         except BaseException as error:
             self._failed(error)
             raise
 
     def command(self, *command: Arg) -> Any:
         """Send one command and read its reply; as `send` and `read`."""
-        if self._resp is None:
-            self.connect()
-        if self._resp is None:
-            self.send(command)
-            return self.read()
+        framing = self._framing or self._ready()
         try:
-            return self._resp.ask(command)
+            return framing.ask(command)
         except BaseException as error:
             self._failed(error)
             raise
 
     def run(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Run a script call. Raises the tree of `rqueue.errors`."""
-        exchange = Exchange(call, queue, consumer)
-        if call.confirm is not None:
-            self.send(exchange.command, call.confirm.command)
-            return self._confirmed(exchange, call.confirm)
+        command = plain_command(call)
+        if command is None:
+            return self._exchanged(Exchange(call, queue, consumer))
+        framing = self._framing or self._ready()
         try:
-            reply = self.command(*exchange.command)
+            reply = framing.ask(command)
         except rx.ResponseError as error:
             refused = error
+        except BaseException as error:
+            self._failed(error)
+            raise
         else:
-            return exchange.answered(reply) if call.needs else call.read(reply)
-        return self._sent_again(exchange, refused)
+            return call.read(reply)
+        return self._sent_again(Exchange(call, queue, consumer), refused)
+
+    def _exchanged(self, exchange: Exchange[R]) -> R:
+        """`run`, of a call that is more than a command and its reply."""
+        confirm = exchange.call.confirm
+        if confirm is not None:
+            self.send(exchange.command, confirm.command)
+            return self._confirmed(exchange, confirm)
+        return self._sent_again(exchange, None)
 
     def begin(self, call: ScriptCall[Any]) -> None:
         """Send a script call and do not wait: `finish` reads its reply, before any other call."""
         confirm = call.confirm
-        self.send(Exchange(call).command, *((confirm.command,) if confirm is not None else ()))
+        command = plain_command(call) or Exchange(call).command
+        self.send(command, *((confirm.command,) if confirm is not None else ()))
 
     def answered(self, within: float = 0.0) -> bool:
         """Whether a reply, or the end of the connection, can be read; waits for it at most so many
@@ -238,20 +252,19 @@ class Connection:
 
     def finish(self, call: ScriptCall[R], *, queue: str = "", consumer: str = "") -> R:
         """Read the reply of the call that was begun. Raises the tree of `rqueue.errors`."""
-        exchange = Exchange(call, queue, consumer)
         if call.confirm is not None:
-            return self._confirmed(exchange, call.confirm)
+            return self._confirmed(Exchange(call, queue, consumer), call.confirm)
         try:
             reply = self.read()
         except rx.ResponseError as error:
             refused = error
         else:
-            return exchange.answered(reply)
-        return self._sent_again(exchange, refused)
+            return Exchange(call, queue).answered(reply) if call.needs else call.read(reply)
+        return self._sent_again(Exchange(call, queue, consumer), refused)
 
-    def _sent_again(self, exchange: Exchange[R], refused: rx.ResponseError | None) -> R:
-        """The answer to a call that was refused: it is sent again where that is of use. Raises the
-        tree of `rqueue.errors`."""
+    def _sent_again(self, exchange: Exchange[R], refused: Refused) -> R:
+        """The answer to a call that was refused: it is sent again where that is of use. None: it is
+        sent for the first time. Raises the tree of `rqueue.errors`."""
         while True:
             if refused is not None and (refusal := self.refused(exchange, refused)) is not None:
                 raise refusal from refused
@@ -264,33 +277,67 @@ class Connection:
                 if not exchange.goes_on(reply):
                     return exchange.answered(reply)
 
-    def run_then(
-        self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str = ""
-    ) -> tuple[R, Any]:
+    def run_then(self, call: ScriptCall[R], command: Command, *, queue: str = "") -> tuple[R, Any]:
         """Send a script call and, in the same packet, a command that blocks until what the call
         prepared happens (a result list gets its element). Returns both replies; where the second
         is refused, its reply is the error."""
-        exchange = Exchange(call, queue)
-        self.send(exchange.command, command)
-        seen, reply = self._both(exchange, command)
+        first = plain_command(call)
+        if first is None:
+            exchange = Exchange(call, queue)
+            self.send(exchange.command, command)
+            return self._replies(exchange, command)
+        framing = self._framing or self._ready()
+        try:
+            framing.send(first, command)
+            seen = framing.read()
+        except rx.ResponseError as error:
+            refused = error
+        except BaseException as error:
+            self._failed(error)
+            raise
+        else:
+            return call.read(seen), self._second(framing, call, queue)
+        return self._replies(Exchange(call, queue), command, refused)
+
+    def _second(self, framing: Framing, call: ScriptCall[Any], queue: str) -> Any:
+        """The reply to the command behind a call; the error, where it is refused."""
+        try:
+            return framing.read()
+        except rx.ResponseError as error:
+            return self._refused_then(Exchange(call, queue), error)
+        except BaseException as error:
+            self._failed(error)
+            raise
+
+    def _replies(
+        self, exchange: Exchange[R], command: Command, refused: Refused = None
+    ) -> tuple[R, Any]:
+        """What `run_then` returns."""
+        seen, reply = self._both(exchange, command, refused)
         if isinstance(reply, rx.ResponseError):
             return seen, self._refused_then(exchange, reply)
         return seen, reply
 
-    def _both(self, exchange: Exchange[R], command: tuple[Arg, ...]) -> tuple[R, Any]:
-        """The replies to a call and to the command behind it; the second may be an error. Raises
-        the tree of `rqueue.errors`."""
+    def _both(
+        self, exchange: Exchange[R], command: Command, refused: Refused = None
+    ) -> tuple[R, Any]:
+        """The replies to a call, which may have been refused once, and to the command behind it;
+        the second may be an error. Raises the tree of `rqueue.errors`."""
         while True:
-            try:
-                reply = self.read()
-            except rx.ResponseError as error:
+            if refused is None:
+                try:
+                    reply = self.read()
+                except rx.ResponseError as error:
+                    refused = error
+                else:
+                    if not (exchange.teaches and exchange.goes_on(reply)):
+                        break
+            if refused is not None:
                 # nothing was prepared: the second command would block for nothing
                 self.close()
-                if (refusal := self.refused(exchange, error)) is not None:
-                    raise refusal from error
-            else:
-                if not (exchange.teaches and exchange.goes_on(reply)):
-                    break
+                if (refusal := self.refused(exchange, refused)) is not None:
+                    raise refusal from refused
+                refused = None
             self.send(exchange.command, *(() if exchange.teaches else (command,)))
         try:
             seen = exchange.answered(reply)

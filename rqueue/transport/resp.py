@@ -1,6 +1,7 @@
 """RESP on a plain socket: what redis-py does around a command costs as much as the command.
 
-The connection is redis-py's, logged in; this takes its socket over. hiredis packs and parses.
+The connection is redis-py's, logged in; this takes its socket over. hiredis packs and parses. On
+TLS, and to a server in memory, redis-py's own framing goes on, in the same form.
 """
 
 from __future__ import annotations
@@ -8,15 +9,54 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import hiredis
 from redis import exceptions as rx
 
 BUFFER = 65536
 
+Command = tuple[str | bytes | int | float, ...]
+
 # hiredis declares a tuple of one element and means any tuple
-_pack = cast("Callable[[tuple[str | bytes | int | float, ...]], bytes]", hiredis.pack_command)
+_pack = cast("Callable[[Command], bytes]", hiredis.pack_command)
+
+
+class Framing(Protocol):
+    """Commands and replies over something that is connected, used by one thread."""
+
+    def send(self, *commands: Command) -> None:
+        """Send commands and do not wait."""
+        ...
+
+    def ask(self, command: Command) -> Any:
+        """Send one command and read its reply; an error reply is raised."""
+        ...
+
+    def read(self) -> Any:
+        """Read one reply; an error reply is raised."""
+        ...
+
+
+class ClientFraming:
+    """What redis-py's own connection does. Raises its errors."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def send(self, *commands: Command) -> None:
+        """As `Framing.send`."""
+        packed = self._connection.pack_commands(commands)
+        self._connection.send_packed_command(packed, check_health=False)
+
+    def ask(self, command: Command) -> Any:
+        """As `Framing.ask`."""
+        self.send(command)
+        return self.read()
+
+    def read(self) -> Any:
+        """As `Framing.read`."""
+        return self._connection.read_response()
 
 
 class RespSocket:
@@ -41,7 +81,7 @@ class RespSocket:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
-    def send(self, *commands: tuple[str | bytes | int | float, ...]) -> None:
+    def send(self, *commands: Command) -> None:
         """Send commands and do not wait."""
         try:
             if len(commands) == 1:
@@ -51,7 +91,7 @@ class RespSocket:
         except BlockingIOError:
             raise rx.TimeoutError("Timeout writing to socket") from None
 
-    def ask(self, command: tuple[str | bytes | int | float, ...]) -> Any:
+    def ask(self, command: Command) -> Any:
         """Send one command and read its reply; an error reply is raised."""
         try:
             self._sock.sendall(_pack(command))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from rqueue.errors import ServerError
@@ -23,8 +24,8 @@ from rqueue.protocol.repeats import Repeats
 from rqueue.transport import stand_in
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.home_loop import HomeLoop
-from rqueue.transport.redis_client import is_cluster
-from rqueue.transport.server_check import ServerFacts, aserver_facts
+from rqueue.transport.redis_client import is_cluster, url_of
+from rqueue.transport.server_check import ServerFacts, afirst_look, aserver_facts
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -122,7 +123,7 @@ class TaskConnections:
                 Repeats().pause(error)  # raises what is not to be sent again
                 lost = error
             else:
-                self._worked()
+                await self._worked(call.key)
                 return answer
             finally:
                 self._return(connection, closes)
@@ -140,8 +141,10 @@ class TaskConnections:
         """What is one for all queues whose calls one server answers. key: a queue's meta key."""
         return id(self)
 
-    def _worked(self) -> None:
-        self.states.works()
+    async def _worked(self, key: str) -> None:
+        if not self.states.reached:
+            self.states.works()
+            await afirst_look(url_of(self._client), partial(self.facts, key))
         if stand_in.behind_call is not None:
             stand_in.behind_call()
 
@@ -165,7 +168,8 @@ class TaskConnections:
                 repeats = repeats or Repeats(lost)
                 pause = repeats.pause(error)
             else:
-                self._worked()
+                if stand_in.behind_call is not None or not self.states.reached:
+                    await self._worked(key)
                 return answer if repeats is None and lost is None else after_repeat(answer)
             if pause:
                 await asyncio.sleep(pause)

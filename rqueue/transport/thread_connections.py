@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
@@ -24,7 +25,8 @@ from rqueue.protocol.commands.commit import after_repeat
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport import stand_in
 from rqueue.transport.connection import Connection
-from rqueue.transport.server_check import ServerFacts, server_facts
+from rqueue.transport.redis_client import url_of
+from rqueue.transport.server_check import ServerFacts, first_look, server_facts
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -82,7 +84,7 @@ class ThreadConnections:
                 raise
             else:
                 if stand_in.behind_call is not None or not self.states.reached:
-                    self._worked()
+                    self._worked(call.key)
                 return answer if repeats is None and lost is None else after_repeat(answer)
 
     def run_then(
@@ -130,7 +132,7 @@ class ThreadConnections:
                 raise
             else:
                 self._keep(connection)
-                self._worked()
+                self._worked(call.key)
                 return reply
         return self.run(call, queue=queue, lost=lost)
 
@@ -143,9 +145,10 @@ class ThreadConnections:
         """What is one for all queues whose calls one server answers. key: a queue's meta key."""
         return id(self)
 
-    def _worked(self) -> None:
+    def _worked(self, key: str) -> None:
         if not self.states.reached:
             self.states.works()
+            first_look(url_of(self._client), partial(self.facts, key))
         if stand_in.behind_call is not None:
             stand_in.behind_call()
 

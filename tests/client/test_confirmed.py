@@ -14,6 +14,8 @@ from rqueue import Call, Options, errors
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.settings import Settings
+from rqueue.transport import server_check
+from rqueue.transport.redis_client import url_of
 from tests.support.command_line import invoke
 from tests.support.patience import PATIENCE
 from tests.support.proxy import Proxy
@@ -273,9 +275,9 @@ def test_the_command_line(pair: WithReplica, queue: Queue) -> None:
     assert "job 'a' is stored" in done.output
 
 
-def test_a_plain_enqueue_sends_what_it_always_did() -> None:
+def test_a_plain_enqueue_sends_what_it_always_did(monkeypatch: pytest.MonkeyPatch) -> None:
     with StubServer(b"*4\r\n:1\r\n:1\r\n*0\r\n$0\r\n\r\n") as stub, Queue("q", stub.url) as queue:
-        queue._looked = True
+        monkeypatch.setattr(server_check, "_seen", {url_of(queue.redis)})
         queue.send("t", options=Options(confirm_ms=5))
         queue.enqueue_many([Call("t")])
         sent = [command[0] for command in stub.commands if command[0] != b"HELLO"]

@@ -14,9 +14,8 @@ import redis.asyncio
 
 import rqueue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import ConfigError, ConnectionLost, LifecycleError
+from rqueue.errors import ConfigError, ConnectionLost
 from rqueue.tasks.decorator import task
-from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
 from rqueue.tasks.registry import Registry
 from tests.support.patience import PATIENCE
 from tests.support.pulling import pull_one
@@ -157,17 +156,6 @@ def test_one_client_per_event_loop_closed_with_it(
     loop.close()  # without finishing its generators
     asyncio.run(main())
     assert not no_defaults._keepers
-
-
-def test_nobody_and_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)
-    monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)
-    with pytest.raises(LifecycleError, match="connect first"):
-        add.enqueue(1)
-    set_default_enqueuer(lambda queue: "no enqueuer")  # type: ignore[arg-type, return-value]
-    set_default_async_enqueuer(lambda queue: "no enqueuer")  # type: ignore[arg-type, return-value]
-    with pytest.raises(AttributeError):
-        add.enqueue(1)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import rqueue
 from rqueue.client._sync.queue import Queue
 from rqueue.client.default_queues import disconnect
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.tasks import enqueuer
+from rqueue.tasks.enqueuer import DEFAULTS
 
 
 @pytest.fixture(scope="session")
@@ -40,8 +40,8 @@ def _django() -> Iterator[None]:
 
 
 def _as_without_django() -> None:
-    enqueuer.set_default_enqueuer(rqueue._default_queue)
-    enqueuer.set_default_async_enqueuer(rqueue._default_async_queue)
+    DEFAULTS.enqueuer = rqueue._default_queue
+    DEFAULTS.async_enqueuer = rqueue._default_async_queue
 
 
 @pytest.fixture

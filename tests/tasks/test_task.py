@@ -11,12 +11,11 @@ from rqueue.errors import (
     BadArguments,
     ConfigError,
     InvalidName,
-    LifecycleError,
     TaskAlreadyRegistered,
     UnknownTask,
 )
 from rqueue.tasks.decorator import task
-from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
+from rqueue.tasks.enqueuer import DEFAULTS
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
@@ -70,8 +69,7 @@ def registry() -> Registry:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
-    monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)  # to be put back
-    set_default_enqueuer(lambda queue: calls)
+    monkeypatch.setattr(DEFAULTS, "enqueuer", lambda queue: calls)
     return calls
 
 
@@ -199,8 +197,7 @@ def test_asyncio(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         return [await handle.result() for handle in handles]
 
-    monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)  # to be put back
-    set_default_async_enqueuer(lambda queue: calls)
+    monkeypatch.setattr(DEFAULTS, "async_enqueuer", lambda queue: calls)
     assert asyncio.run(enqueue()) == [3, 3, 3, 3]
     assert [call.options.delay_ms for call in calls.calls] == [None, 2000, 3000, None]
 
@@ -246,19 +243,6 @@ def test_a_wrong_call_fails_where_it_is_made(registry: Registry, calls: Calls) -
     with pytest.raises(InvalidName):
         add.options(queue="")
     assert calls.calls == []
-
-
-def test_without_a_queue_to_go_to(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rqueue.tasks.enqueuer._enqueuer_factory", None)
-    monkeypatch.setattr("rqueue.tasks.enqueuer._async_enqueuer_factory", None)
-
-    @task(name="add", registry=registry)
-    def add() -> None: ...
-
-    with pytest.raises(LifecycleError, match="task 'add' has no queue to go to"):
-        add.enqueue()
-    with pytest.raises(LifecycleError):
-        asyncio.run(add.aenqueue())
 
 
 def test_the_functions_own_attributes_do_not_get_in(registry: Registry) -> None:

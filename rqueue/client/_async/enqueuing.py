@@ -153,8 +153,6 @@ class AsyncEnqueuing(AsyncQueueCalls):
         await super().close()
 
     async def _confirmed(self, batch: Batch, accepted: Accepted) -> list[AsyncJobHandle[Any]]:
-        if not self._looked:
-            await self._look_once()
         handles, unconfirmed = await self._handles(batch, accepted)
         self._require_confirmed(unconfirmed, [handle.id for handle in handles])
         return handles
@@ -243,10 +241,7 @@ class AsyncEnqueuing(AsyncQueueCalls):
             call = self._packer.call(packed, id_)
             if version:
                 call = of_version(call, version)
-            try:
-                answer = await self._run(call)
-            except QueueFull as full:
-                answer = await self._when_room(call, full, options.max_wait)
+            answer = await self._enqueued(call, options.max_wait)
             if answer.accepted and answer.unconfirmed is None:  # nearly always
                 return AsyncJobHandle(self, id_, handed_to=answer.handed_to)
             # the connection may have sent it twice: then an id made here is known from the first
@@ -268,8 +263,10 @@ class AsyncEnqueuing(AsyncQueueCalls):
         """The answer to an enqueue. Where the queue is full it is waited for, for at most
         `max_wait` seconds (None: the setting), except by a job of this queue: if all did, nobody
         would make room."""
+        if call.confirm is not None:
+            await self._check_confirmable(call.confirm)
         try:
-            return await self._run(call)
+            return await self._transport.run(call, queue=self.name)
         except QueueFull as full:
             return await self._when_room(call, full, max_wait)
 

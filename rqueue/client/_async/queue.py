@@ -195,7 +195,6 @@ class AsyncQueue(AsyncQueueSettings):
         found = self._siblings.get(name)
         if found is None:
             found = type(self)(name, redis=self.redis, settings=self.settings)
-            found._looked = self._looked
             found._transport = self._transport
             if len(self._siblings) < SIBLINGS_MAX:
                 found._siblings = self._siblings

@@ -28,7 +28,7 @@ from rqueue.transport.redis_client import (
     require_bytes,
     url_of,
 )
-from rqueue.transport.server_check import ServerFacts, acheck_confirmable, afirst_look
+from rqueue.transport.server_check import ServerFacts, acheck_confirmable
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -60,7 +60,6 @@ class AsyncQueueCalls:
         self._packer = JobPacker(self.keys, given)
         self.targets: set[str] = set()
         """Queues to which jobs of transactions go, and that were asked whether they take them."""
-        self._looked = False
         self._owns = redis is None
         if redis is not None:
             require_bytes(redis)
@@ -85,10 +84,7 @@ class AsyncQueueCalls:
     async def _run(self, call: commands.ScriptCall[T]) -> T:
         if call.confirm is not None:
             await self._check_confirmable(call.confirm)
-        answer = await self._transport.run(call, queue=self.name)
-        if not self._looked:
-            await self._look_once()
-        return answer
+        return await self._transport.run(call, queue=self.name)
 
     async def _run_here(self, call: commands.ScriptCall[T]) -> T:
         """`_run`, of what is asked of a queue that has its jobs itself. Raises QueueSharded where
@@ -96,10 +92,6 @@ class AsyncQueueCalls:
         answer = await self._run(call)
         refuse_spread(self.keys)
         return answer
-
-    async def _look_once(self) -> None:
-        self._looked = True
-        await afirst_look(url_of(self.redis), self._facts)
 
     async def _facts(self) -> ServerFacts:
         return await self._transport.facts(self.keys.meta)

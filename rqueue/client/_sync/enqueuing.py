@@ -154,8 +154,6 @@ class Enqueuing(QueueCalls):
         super().close()
 
     def _confirmed(self, batch: Batch, accepted: Accepted) -> list[JobHandle[Any]]:
-        if not self._looked:
-            self._look_once()
         handles, unconfirmed = self._handles(batch, accepted)
         self._require_confirmed(unconfirmed, [handle.id for handle in handles])
         return handles
@@ -244,10 +242,7 @@ class Enqueuing(QueueCalls):
             call = self._packer.call(packed, id_)
             if version:
                 call = of_version(call, version)
-            try:
-                answer = self._run(call)
-            except QueueFull as full:
-                answer = self._when_room(call, full, options.max_wait)
+            answer = self._enqueued(call, options.max_wait)
             if answer.accepted and answer.unconfirmed is None:  # nearly always
                 return JobHandle(self, id_, handed_to=answer.handed_to)
             # the connection may have sent it twice: then an id made here is known from the first
@@ -267,8 +262,10 @@ class Enqueuing(QueueCalls):
         """The answer to an enqueue. Where the queue is full it is waited for, for at most
         `max_wait` seconds (None: the setting), except by a job of this queue: if all did, nobody
         would make room."""
+        if call.confirm is not None:
+            self._check_confirmable(call.confirm)
         try:
-            return self._run(call)
+            return self._transport.run(call, queue=self.name)
         except QueueFull as full:
             return self._when_room(call, full, max_wait)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
-from rqueue.model.job import JobState, Record
+from rqueue.model.job import JobState
 from rqueue.model.progress import JobUpdate
 from rqueue.protocol import commands
 from rqueue.protocol.job_watch import JobWatch
@@ -155,23 +155,20 @@ class JobHandle(Generic[R_co]):
         patience = queue._transport.patience
         wait = ResultWait(queue.keys, self.id, timeout, patience, partial(url_of, queue.redis))
         while True:
+            queue = self._queue
             try:
-                record = self._asked(wait)
+                call, block = wait.ask()
+                if block:
+                    answers = queue._transport.run_then(call, block, queue=queue.name)
+                    record = wait.heard(*answers)
+                else:
+                    record = wait.heard(queue._run(call))
             except (QueueSharded, ServerError) as error:
                 self._begin_anew(wait, error)
             else:
                 if record is not None:
                     value: R_co = read_result(self.id, record)
                     return value
-
-    def _asked(self, wait: ResultWait) -> Record | None:
-        """The record, or None: go on waiting."""
-        queue = self._queue
-        call, block = wait.ask()
-        if not block:
-            return wait.heard(queue._run(call))
-        seen, moved = queue._transport.run_then(call, block, queue=queue.name)
-        return wait.heard(seen) or wait.moved(moved)
 
     def cancel(
         self,

@@ -29,7 +29,7 @@ from rqueue.transport.redis_client import (
     require_bytes,
     url_of,
 )
-from rqueue.transport.server_check import ServerFacts, check_confirmable, first_look
+from rqueue.transport.server_check import ServerFacts, check_confirmable
 
 if TYPE_CHECKING:
     import redis
@@ -61,7 +61,6 @@ class QueueCalls:
         self._packer = JobPacker(self.keys, given)
         self.targets: set[str] = set()
         """Queues to which jobs of transactions go, and that were asked whether they take them."""
-        self._looked = False
         self._owns = redis is None
         if redis is not None:
             require_bytes(redis)
@@ -86,10 +85,7 @@ class QueueCalls:
     def _run(self, call: commands.ScriptCall[T]) -> T:
         if call.confirm is not None:
             self._check_confirmable(call.confirm)
-        answer = self._transport.run(call, queue=self.name)
-        if not self._looked:
-            self._look_once()
-        return answer
+        return self._transport.run(call, queue=self.name)
 
     def _run_here(self, call: commands.ScriptCall[T]) -> T:
         """`_run`, of what is asked of a queue that has its jobs itself. Raises QueueSharded where
@@ -97,10 +93,6 @@ class QueueCalls:
         answer = self._run(call)
         refuse_spread(self.keys)
         return answer
-
-    def _look_once(self) -> None:
-        self._looked = True
-        first_look(url_of(self.redis), self._facts)
 
     def _facts(self) -> ServerFacts:
         return self._transport.facts(self.keys.meta)

@@ -26,7 +26,7 @@ from rqueue.client.held_enqueues import HeldEnqueues
 from rqueue.client.held_workflows import HeldWorkflow
 from rqueue.contrib.django.conf import conf
 from rqueue.contrib.outbox.workflows import refused_stream
-from rqueue.tasks.enqueuer import set_default_async_enqueuer, set_default_enqueuer
+from rqueue.tasks.enqueuer import DEFAULTS
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.stream import Stream
@@ -262,5 +262,4 @@ class AsyncCommitQueue:
 
 def install() -> None:
     """From now on, tasks of this process enqueue so."""
-    set_default_enqueuer(CommitQueue)
-    set_default_async_enqueuer(AsyncCommitQueue)
+    DEFAULTS.enqueuer, DEFAULTS.async_enqueuer = CommitQueue, AsyncCommitQueue

@@ -12,7 +12,7 @@ from redis import exceptions as rx
 
 from rqueue.transport.connection import Connection
 from rqueue.transport.knock import SILENT_S
-from rqueue.transport.redis_client import translate
+from rqueue.transport.resp import Framing
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage, consumer_of
 from rqueue_workers.worker import worker as worker_module
@@ -21,6 +21,9 @@ from tests.workers.loop.truth import Truth
 
 if TYPE_CHECKING:
     from tests.workers.loop.world import World
+
+
+CLOSED = "Connection closed by server."
 
 
 class Worker:
@@ -108,46 +111,39 @@ class StageConnection(Connection):
         self.owner: Worker = world.stage.me.owner  # type: ignore[union-attr,assignment]
         self.owner.connections.append(self)
 
-    def _fault(self) -> Exception:
-        self.close()
-        return translate(rx.ConnectionError("Connection closed by server."), url=self.url)
+    def _failed(self, error: BaseException) -> None:
+        if not isinstance(error, Gone):  # of a process that is dead, nobody closes anything
+            super()._failed(error)
 
-    def send(self, *commands: Any) -> None:
+    def _framed(self, sock: Any) -> Framing:
+        return StageFraming(self, super()._framed(sock))
+
+    def connect(self) -> None:
         if self.owner.dead:
             raise Gone
-        if self.queue in self.world.hung:
-            if self.connected:
-                self.kept.append(commands)
-                return
-            self._wait()
-        self.world.tell_time()
-        before, self.before = self.before, None
-        if before is not None:
-            before()
-        if self.lose_of and commands[0][1] == self.world.scripts.script(self.lose_of).sha:
-            self.lose, self.lose_of = True, ""
-        if self.queue in self.world.away or self.cut:
-            self.cut = False
-            raise self._fault()
-        self.world.ran[commands[0][1]] += commands[0][0] == "EVALSHA"
-        self.world.note(f"{self.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
-        super().send(*commands)
-        self.world.catch_up()
+        try:
+            self.wait()
+            if self.queue in self.world.away:
+                raise rx.ConnectionError(CLOSED)
+        except rx.RedisError as error:
+            raise self._broken(error) from error
+        super().connect()
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         """For a Redis that hangs, as long as its answer may take."""
-        stage = self.world.stage
-        stage.wait(lambda: self.queue not in self.world.hung, self._timeout)
+        if self.queue not in self.world.hung:
+            return
+        self.world.stage.wait(lambda: self.queue not in self.world.hung, self._timeout)
         if self.queue in self.world.hung:
-            raise self.overdue()
+            raise rx.TimeoutError("Timeout reading from socket")
 
     def go_on(self) -> None:
         """Redis hangs no more, and reads what was sent to it meanwhile."""
         kept, self.kept = self.kept, []
         for commands in kept:
-            assert self._resp is not None
+            assert isinstance(self._framing, StageFraming)
             with suppress(OSError):  # whose end the worker reads
-                self._resp.send(*commands)
+                self._framing.real.send(*commands)
 
     def close(self) -> None:
         self.kept = []
@@ -156,20 +152,50 @@ class StageConnection(Connection):
     def knock(self, key: str = "") -> Any:
         return StageKnock(self.world, self.queue)
 
-    def command(self, *command: Any) -> Any:
+
+class StageFraming:
+    """What carries the commands of such a connection."""
+
+    def __init__(self, connection: StageConnection, real: Framing) -> None:
+        self.real = real
+        self._connection = connection
+
+    def send(self, *commands: Any) -> None:
+        its, world = self._connection, self._connection.world
+        if its.owner.dead:
+            raise Gone
+        if its.queue in world.hung:
+            its.kept.append(commands)
+            return
+        world.tell_time()
+        before, its.before = its.before, None
+        if before is not None:
+            before()
+        if its.lose_of and commands[0][1] == world.scripts.script(its.lose_of).sha:
+            its.lose, its.lose_of = True, ""
+        if its.queue in world.away or its.cut:
+            its.cut = False
+            raise rx.ConnectionError(CLOSED)
+        world.ran[commands[0][1]] += commands[0][0] == "EVALSHA"
+        world.note(f"{its.owner.base} says {str([c for c in commands[0][3:]])[:300]}")
+        self.real.send(*commands)
+        world.catch_up()
+
+    def ask(self, command: Any) -> Any:
         self.send(command)
         return self.read()
 
     def read(self) -> Any:
-        if self.kept:
-            self._wait()
-        self.world.stage.pause()
-        reply = super().read()
-        self.world.catch_up()
-        self.world.note(f"{self.owner.base} reads {str(reply)[:300]}")
-        if self.lose or self.queue in self.world.away:
-            self.lose = False
-            raise self._fault()
+        its, world = self._connection, self._connection.world
+        if its.kept:
+            its.wait()
+        world.stage.pause()
+        reply = self.real.read()
+        world.catch_up()
+        world.note(f"{its.owner.base} reads {str(reply)[:300]}")
+        if its.lose or its.queue in world.away:
+            its.lose = False
+            raise rx.ConnectionError(CLOSED)
         return reply
 
 

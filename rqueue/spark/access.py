@@ -28,6 +28,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import sharded
 from rqueue.settings import HOSTED_URL, Settings
 from rqueue.spark.options import Place
+from rqueue.transport.discovery import DEV_DIRECTORY, running
 from rqueue.transport.key_scan import queue_names
 from rqueue.transport.redis_client import execute, execute_all, open_client
 
@@ -61,7 +62,8 @@ class Access:
 
     @classmethod
     def of(cls, place: Place, environ: Mapping[str, str] | None = None) -> Access:
-        """Find it from a source's options and the driver's environment. Raises ConfigError."""
+        """Find it from a source's options and the driver's environment; else it is the development
+        server of the driver's folder. Raises ConfigError."""
         environ = os.environ if environ is None else environ
         variables = {name: environ[name] for name in _VARIABLES if environ.get(name)}
         if place.credentials_file is not None:
@@ -70,9 +72,11 @@ class Access:
         found = variables.get("RQUEUE_URL") or environ.get(HOSTED_URL) or None
         there = _Split(None) if found is None else _split(found)
         url = place.url if place.url is not None else there.bare
-        if url is None:
+        if url is None and (url := running(DEV_DIRECTORY)) is None:
             raise ConfigError(
-                "url", "where is Redis? Set this option, or RQUEUE_URL for the driver"
+                "url",
+                "where is Redis? Set this option, or RQUEUE_URL for the driver, or start one for"
+                " development in its folder: rqueue dev",
             )
         given = _split(url)
         checked = given.bare or ""

@@ -67,7 +67,8 @@ OPTIONS = (
         "url", "text", "", values.text, _ALL,
         "address of Redis, without user and password: `redis://`, `rediss://`, `unix://`, "
         "`redis+sentinel://` or `redis+cluster://`; "
-        "without it the driver's `RQUEUE_URL` counts",
+        "without it the driver's `RQUEUE_URL` counts, else the server of `rqueue dev` in its "
+        "folder",
     ),
     Option(
         "namespace", "text", "", values.namespace, _ALL,

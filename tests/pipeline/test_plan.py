@@ -19,7 +19,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError
 from rqueue.pipeline.plan.keda import keda_yaml, scaling
 from rqueue.pipeline.plan.measure import TooFew, burstiness, measure, visits
-from rqueue.pipeline.plan.plan import Goal, Plan, plan, plan_pool
+from rqueue.pipeline.plan.plan import Goal, Plan, plan, plan_pool, rising
 from rqueue.pipeline.plan.queueing import Load, wait_quantile
 from rqueue.spark.schemas import HISTORY, HISTORY_COLUMNS, arrow_schema
 from rqueue.tasks.options import Options
@@ -344,3 +344,11 @@ LENGTH = """
 local of = { zset = 'zcard', set = 'scard', list = 'llen', hash = 'hlen', none = 'llen' }
 return redis.call(of[redis.call('type', KEYS[1]).ok], KEYS[1])"""
 """How KEDA's scaler for lists counts, since its version 2."""
+
+
+def test_more_load_takes_no_fewer_workers() -> None:
+    """The measured arrivals, or chance, may take more at one load than a higher one takes."""
+    assert rising({1.0: 9, 0.5: 4, 0.75: 7, 1.25: 8, 2.0: 12}) == {
+        **{1.0: 9, 0.5: 4, 0.75: 7},
+        **{1.25: 9, 2.0: 12},
+    }

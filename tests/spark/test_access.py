@@ -163,3 +163,19 @@ def test_the_login_at_sentinels_is_a_secret_too() -> None:
     assert "other" not in found.url
     assert access({"RQUEUE_URL": whole}, url="redis://c").at_sentinels == ""
     assert access({"REDIS_URL": "redis://hosted"}).url == "redis://hosted"
+
+
+def test_the_development_server_of_the_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the command line finds it; what is said counts before."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="rqueue dev"):
+        Access.of(read_options(HistoryRead, {}), {})
+    with EmbeddedRedis(tmp_path / ".rqueue") as dev:
+        assert Access.of(read_options(HistoryRead, {}), {}).url == dev.url
+        said = read_options(HistoryRead, {"url": "redis://elsewhere:1/0"})
+        assert Access.of(said, {}).url == "redis://elsewhere:1/0"
+        assert Access.of(read_options(HistoryRead, {}), {"RQUEUE_URL": "redis://b:2/0"}).url == (
+            "redis://b:2/0"
+        )

@@ -57,8 +57,7 @@ def scaling(plan: Plan, *, slots: int = 1, growth: float = 1.0) -> Scaling:
         known = ", ".join(f"{load:g}" for load in plan.by_load)
         raise ConfigError("growth", f"{growth:g} is not one of those simulated: {known}")
     load, goal = plan.measured.load, plan.goal
-    workers = max(plan.by_load[growth], plan.workers if growth >= 1 else 0)
-    most = math.ceil(workers / slots)
+    most = math.ceil(plan.by_load[growth] / slots)
     share = min(1.0, plan.measured.quietest / load.erlangs)
     quiet = workers_for(load.times(share), goal.target, goal.quantile) if share > 0 else 0
     return Scaling(

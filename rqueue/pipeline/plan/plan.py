@@ -108,7 +108,8 @@ class Point:
 class Plan:
     """Workers for the queues of one pool. `workers`: the answer; `model_workers`: what the model
     alone says. `points`: all that was computed, by load and workers. `by_load`: the workers for
-    each multiple of the load, for other ones than 1 with fitted arrivals only. `sets`: parameter
+    each multiple of the load, never fewer for more of it; for other ones than 1 with fitted
+    arrivals only. `sets`: parameter
     sets simulated. `error`: how far the model's waits are from the simulation's (fitted), as the
     median of their relative difference where the simulation's is at least a tenth of the target;
     None where there is no such point. `check`: the model against what was, with the workers there
@@ -173,7 +174,7 @@ def plan_pool(
         for load in goal.loads
         for workers in _around(measured.load.times(load), model[load])
     )
-    by_load = {load: search.least(load) for load in goal.loads}
+    by_load = rising({load: search.least(load) for load in goal.loads})
     points = search.points()
     far = sorted(
         abs(point.model - point.fitted.wait) / point.fitted.wait
@@ -191,6 +192,16 @@ def plan_pool(
         error=far[len(far) // 2] if far else None,
         check=_check(measured, goal),
     )
+
+
+def rising(by_load: dict[float, int]) -> dict[float, int]:
+    """The workers for each multiple of the load, where more load takes no fewer of them: what is
+    measured is simulated at the load itself alone, and each number has chance in it."""
+    found: dict[float, int] = {}
+    most = 0
+    for load in sorted(by_load):
+        most = found[load] = max(most, by_load[load])
+    return {load: found[load] for load in by_load}
 
 
 def _check(measured: Measured, goal: Goal) -> Check | None:

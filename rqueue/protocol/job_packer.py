@@ -51,6 +51,9 @@ __all__ = [
 
 _new = tuple.__new__
 
+_OF_ARGUMENTS = frozenset({"unique", "limit", "share"})
+"""Options that a call's arguments may have a part in."""
+
 
 class Call(NamedTuple):
     """One call for `enqueue_many` and `put_call`: a task (or its name), its arguments, and the
@@ -80,9 +83,11 @@ class Call(NamedTuple):
             return _new(JobRequest, (task.name, args, kwargs or {}, options, check.positional, ""))
         if type(task) is not str or not 0 < len(task) <= MAX_NAME or not task.isprintable():
             return by_name(task, args, kwargs, options)
-        if options is not None and (options.unique or options.limit or options.share):
+        if options is None or not (given := vars(options)):
+            options = NO_OPTIONS
+        elif not _OF_ARGUMENTS.isdisjoint(given):
             options = keyed_by_name(options, task, args, kwargs or {})
-        return _new(JobRequest, (task, args, kwargs or {}, options or NO_OPTIONS, (), ""))
+        return _new(JobRequest, (task, args, kwargs or {}, options, (), ""))
 
 
 def by_name(
@@ -276,17 +281,24 @@ class JobPacker:
         keys: list[str] = []
         confirm = None
         for call in each_of(calls):
-            request = call_of(call).resolve()
-            id_, body, own, options = self.pack(request)
-            if name := at_once(options):
-                raise ConfigError(name, "one of many cannot be refused alone; enqueue it by itself")
-            put = as_put(id_, body, options, keyed=not spread)
+            id_, body, own, options = self.pack(call_of(call).resolve())
             if spread:
                 keys.append(options.key or "")
-            elif self._signer is not None:
+                if options.key and len(vars(options)) == 1:
+                    options = NO_OPTIONS  # nothing but the key, which has named its shard
+            if options is NO_OPTIONS:
+                put, its = normal_put(id_, body), self._confirm
+            else:
+                if name := at_once(options):
+                    said = "one of many cannot be refused alone; enqueue it by itself"
+                    raise ConfigError(name, said)
+                put = as_put(id_, body, options, keyed=not spread)
+                its = self.confirmation(options)
+            if self._signer is not None and not spread:
                 put = put._replace(envelope=self.signed(id_, body, put.terms))
+            if its is not None:
+                confirm = stricter(confirm, its)
             batch.append((put, own))
-            confirm = stricter(confirm, self.confirmation(options))
             if len(batch) == most:
                 yield Batch(batch, confirm, keys=keys)
                 batch, keys, confirm = [], [], None

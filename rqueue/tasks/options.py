@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import timedelta
-from operator import attrgetter
-from typing import Any, Self, get_args
+from inspect import Parameter, Signature
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from rqueue.errors import ConfigError
-from rqueue.model.confirmation import check_confirmation
-from rqueue.model.expect import expect, expect_number, shown
-from rqueue.model.ids import check_id
-from rqueue.model.names import check_group, check_key, check_share, refuse_control
-from rqueue.model.parents import NAMED_MAX, OnFailure, Parents
-from rqueue.model.sort_keys import SortKey, check_sort_key
-from rqueue.model.times import parse_duration
+from rqueue.model.expect import expect
+from rqueue.model.parents import OnFailure, Parents
+from rqueue.model.sort_keys import SortKey
 from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.limits import Limit, limited, limits_of, texts_of
+from rqueue.tasks.option_checks import CHECKS
 from rqueue.tasks.other_words import refuse_unknown
-from rqueue.tasks.retry import RetryPolicy, check_limit, check_retry
+from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.shares import Share
-from rqueue.tasks.unique import Unique, unique_of
+from rqueue.tasks.unique import Unique
 
 __all__ = [
     "DEFAULT_PRIORITY",
@@ -36,44 +33,8 @@ __all__ = [
 
 DEFAULT_PRIORITY = 4  # JMS (Q-11)
 
-EARLIEST_MS = 10**12
-"""The least due time, in 2001: what is less was meant in seconds, or as a delay."""
 
-
-TTL_MOST = 315_360_000
-"""The longest time to live, seconds: ten years."""
-
-
-def _seconds(name: str, value: object) -> None:
-    if value is None:
-        return
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value <= 1e9:  # type: ignore[operator]
-        hint = _instead(value) if isinstance(value, str | timedelta) else ""
-        raise ConfigError(name, f"{shown(value)} is not a positive number of seconds{hint}")
-
-
-def _instead(value: str | timedelta) -> str:
-    """The number to write for a duration in words."""
-    try:
-        return f"; write {parse_duration(value):g}"
-    except ConfigError:
-        return ""
-
-
-def _mapping(name: str, mapping: Mapping[Any, Any], kinds: tuple[type, ...], what: str) -> None:
-    if not mapping:
-        return
-    expect(name, mapping, Mapping, f"a dict whose names are text and whose values are {what}")
-    for key, value in mapping.items():
-        if type(key) is not str:
-            raise ConfigError(name, f"the name {shown(key)} is not text")
-        if type(value) not in kinds:
-            raise ConfigError(name, f"the value of {shown(key)}, {shown(value)}, is not {what}")
-        refuse_control(f"name in {name}", key)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """How one job is enqueued and run; None = as the task or the queue says.
 
@@ -142,45 +103,27 @@ class Options:
     fsync: bool | None = None
     confirm_ms: int | None = None
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Refuse options that there are not, by name."""
-        if not _NAMES.issuperset(given):
-            refuse_unknown(given, _NAMES, "a job")
-        return object.__new__(cls)
+    if not TYPE_CHECKING:  # type checkers know the one of a dataclass
 
-    def __post_init__(self) -> None:
-        if self.id is not None:
-            check_id(self.id)
-        if self.priority is not None and (
-            type(self.priority) is not int or not 0 <= self.priority <= 9
-        ):
-            raise ConfigError("priority", f"{shown(self.priority)} is no whole number from 0 to 9")
-        for name, least in (("at_ms", EARLIEST_MS), ("delay_ms", 0)):
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or not least <= value < 2**53):
-                since = " since 1970, of these years" if least else ""
-                raise ConfigError(name, f"{shown(value)} is not a whole number of ms{since}")
+        def __init__(self, *values: Any, **given: Any) -> None:
+            """The options that are not as they are by default are the attributes of an instance;
+            all others are those of the class. So only what is given is looked at, here and by who
+            packs the job: many calls have options of their own, and each has one or two."""
+            if not _NAMES.issuperset(given):
+                refuse_unknown(given, _NAMES, "a job")
+            if values:
+                given = _SIGNATURE.bind(*values, **given).arguments
+            its = vars(self)
+            for name, value in given.items():
+                if value is not _DEFAULTS[name]:
+                    its[name] = CHECKS[name](name, value)
+            if len(its) > 1:
+                self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse options that do not go together."""
         if self.at_ms is not None and self.delay_ms is not None:
             raise ConfigError("delay_ms", "a job is due at a time or after a delay, not both")
-        check_limit("max_deliveries", self.max_deliveries)
-        check_limit("max_crashes", self.max_crashes)
-        if self.group is not None:
-            check_group(self.group)
-        if self.key is not None:
-            check_key(self.key)
-        if self.sort_key is not None:
-            check_sort_key(self.sort_key)
-        if self.unique is not None:
-            object.__setattr__(self, "unique", unique_of(self.unique))
-        if self.max_wait is not None:
-            expect_number("max_wait", self.max_wait, "a number of seconds")
-        check_confirmation(self.replicas, self.fsync, self.confirm_ms)
-        if self.retry is not None:
-            check_retry(self.retry)
-        for name in ("time_limit", "soft_time_limit", "ttl", "keep"):
-            _seconds(name, getattr(self, name))
-        if self.ttl and self.ttl > TTL_MOST:
-            raise ConfigError("ttl", f"{self.ttl:g} s is more than ten years")
         if self.ttl and self.delay_ms and self.delay_ms >= self.ttl * 1000:
             raise ConfigError(
                 "ttl",
@@ -191,24 +134,6 @@ class Options:
             raise ConfigError(
                 "soft_time_limit", f"{self.soft_time_limit:g} s is not below time_limit"
             )
-        if self.limit is not None:
-            object.__setattr__(self, "limit", limits_of(self.limit))
-        if isinstance(self.share, str):
-            check_share(self.share)
-        elif self.share is not None:
-            expect("share", self.share, Share, "text, or a Share")
-        expect("immediate", self.immediate, bool, "True or False")
-        expect("mandatory", self.mandatory, bool, "True or False")
-        if self.on_commit is not None:
-            expect("on_commit", self.on_commit, (bool, str), "True, False or a database's name")
-        expect("hold", self.hold, bool, "True or False")
-        expect("front", self.front, bool, "True or False")
-        if self.after is not None:
-            object.__setattr__(self, "after", after_of(self.after))
-        if self.on_failure is not None and self.on_failure not in get_args(OnFailure):
-            raise ConfigError("on_failure", f"{shown(self.on_failure)} is none of {_FAILURES}")
-        _mapping("headers", self.headers, (str,), "text")
-        _mapping("labels", self.labels, (str, int, bool), "text, a whole number, or True or False")
 
     @property
     def limits(self) -> tuple[Limit, ...]:
@@ -239,9 +164,7 @@ class Options:
         """The same options for the job of this id. Nothing is checked, as who packs the job checks
         the id, and of a workflow there are very many."""
         made = object.__new__(type(self))
-        for name, value in zip(_FIELDS, _values_of(self), strict=True):
-            object.__setattr__(made, name, value)
-        object.__setattr__(made, "id", id)
+        vars(made).update(vars(self), id=id)
         return made
 
     def to_opts(self) -> dict[str, Any] | None:
@@ -249,7 +172,7 @@ class Options:
 
         The rest (id, priority, due time, attempts) is the store's to know.
         """
-        if self is NO_OPTIONS:
+        if _TRAVEL.isdisjoint(vars(self)):
             return None
         opts: dict[str, Any] = {}
         if self.headers:
@@ -281,20 +204,6 @@ class Options:
         )
 
 
-def after_of(jobs: object) -> tuple[str, ...]:
-    """The ids of jobs that are given as handles or ids. Raises ConfigError and InvalidName."""
-    if isinstance(jobs, str | bytes) or not isinstance(jobs, Iterable):
-        raise ConfigError("after", f"{shown(jobs)} is no list of jobs: handles, or ids")
-    ids = tuple(check_id(job if isinstance(job, str) else _id_of(job)) for job in jobs)
-    if not 0 < len(ids) <= NAMED_MAX or len({*ids}) < len(ids):
-        raise ConfigError("after", f"{len(ids)} jobs: 1 to {NAMED_MAX} different ones")
-    return ids
-
-
-def _id_of(job: object) -> Any:
-    return getattr(job, "id", job)
-
-
 def waits_of(options: Options) -> str:
     """What a job with these options waits for, as its terms say it; "" = nothing."""
     if not options.after:
@@ -303,10 +212,16 @@ def waits_of(options: Options) -> str:
     return Parents(len(ids), "nothing", options.on_failure or "stop", ids).text
 
 
-_FAILURES = "'stop', 'continue', 'wait'"
 _FIELDS = tuple(f.name for f in fields(Options))
 _NAMES = frozenset(_FIELDS)
-_values_of = attrgetter(*_FIELDS)
+_SIGNATURE = Signature(
+    [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in _FIELDS]
+)
+for _name in ("headers", "labels"):
+    setattr(Options, _name, MappingProxyType({}))  # of all that have none: nobody writes to it
+_DEFAULTS = {name: getattr(Options, name) for name in _FIELDS}
+_TRAVEL = frozenset({"headers", "labels", "retry", "time_limit", "soft_time_limit", "keep"})
+"""What goes into the envelope."""
 
 
 def keyed(options: Options, task: str, arguments: Mapping[str, Any]) -> Options:

@@ -1,10 +1,12 @@
-from dataclasses import replace
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
 import pytest
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.tasks.limits import Concurrency
+from rqueue.tasks.option_checks import CHECKS
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.retry import RetryPolicy
 
@@ -109,3 +111,37 @@ def test_the_same_options_under_another_id() -> None:
     options = Options(priority=9, ttl=5, headers={"a": "b"}, limit=[Concurrency(2, name="x")])
     assert options.under("j") == replace(options, id="j")
     assert options.id is None
+
+
+def test_each_option_has_a_check() -> None:
+    assert set(CHECKS) == {its.name for its in fields(Options)}
+
+
+def test_an_instance_holds_what_is_not_as_by_default_and_nothing_else() -> None:
+    """What packs jobs asks for it, in place of each option."""
+    assert vars(Options()) == {}
+    options = Options(key="a", group=None, hold=False, limit=[])
+    assert vars(options) == {"key": "a", "limit": ()}
+    assert (options.group, options.hold, options.priority) == (None, False, None)
+    changed = replace(options, key=None, priority=7)
+    assert vars(changed) == {"priority": 7, "limit": ()}
+    assert vars(options.under("j")) == {"key": "a", "limit": (), "id": "j"}
+    again = pickle.loads(pickle.dumps(options))
+    assert again == options and vars(again) == vars(options)
+    assert options == Options(key="a", limit=(), headers={}) != Options(key="b", limit=())
+
+
+def test_options_are_taken_by_their_places_too() -> None:
+    assert vars(Options("j", 3)) == {"id": "j", "priority": 3}
+    with pytest.raises(TypeError):
+        Options("j", id="k")
+    with pytest.raises(TypeError):
+        Options(*[None] * (len(fields(Options)) + 1))  # type: ignore[call-arg, arg-type]
+
+
+def test_nobody_writes_to_options() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Options().key = "a"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Options().headers["a"] = "1"  # type: ignore[index]
+    assert Options().headers == {} == Options().labels

@@ -154,7 +154,8 @@ class AsyncEnqueuing(AsyncQueueCalls):
 
     async def _confirmed(self, batch: Batch, accepted: Accepted) -> list[AsyncJobHandle[Any]]:
         handles, unconfirmed = await self._handles(batch, accepted)
-        self._require_confirmed(unconfirmed, [handle.id for handle in handles])
+        if unconfirmed is not None:
+            self._require_confirmed(unconfirmed, [handle.id for handle in handles])
         return handles
 
     async def _handles(
@@ -171,6 +172,8 @@ class AsyncEnqueuing(AsyncQueueCalls):
             accepted = answer.of(twins)
             unconfirmed = unconfirmed or accepted.unconfirmed
             others |= {one.place: one for one in accepted.answered}
+        if not known and not others:  # nearly always
+            return [AsyncJobHandle(self, put.id) for put, _ in batch.jobs], unconfirmed
         handles: list[AsyncJobHandle[Any]] = [
             AsyncJobHandle(self, put.id, created=own or index not in known)
             if (other := others.get(index)) is None

@@ -155,7 +155,8 @@ class Enqueuing(QueueCalls):
 
     def _confirmed(self, batch: Batch, accepted: Accepted) -> list[JobHandle[Any]]:
         handles, unconfirmed = self._handles(batch, accepted)
-        self._require_confirmed(unconfirmed, [handle.id for handle in handles])
+        if unconfirmed is not None:
+            self._require_confirmed(unconfirmed, [handle.id for handle in handles])
         return handles
 
     def _handles(
@@ -172,6 +173,8 @@ class Enqueuing(QueueCalls):
             accepted = answer.of(twins)
             unconfirmed = unconfirmed or accepted.unconfirmed
             others |= {one.place: one for one in accepted.answered}
+        if not known and not others:  # nearly always
+            return [JobHandle(self, put.id) for put, _ in batch.jobs], unconfirmed
         handles: list[JobHandle[Any]] = [
             JobHandle(self, put.id, created=own or index not in known)
             if (other := others.get(index)) is None

@@ -223,8 +223,10 @@ def enqueue(
         return enqueue_one(keys, put.id, put.envelope, put.terms, immediate=immediate)
     flat: list[Arg] = []
     for put in puts:
-        flat += (put.id, put.envelope)
-    return enqueue_flat(keys, flat, [put.terms for put in puts], immediate=immediate)
+        flat += put[:2]
+    # `terms`, as far as it is for nearly all jobs, written out
+    terms = [NORMAL_TERMS if put[2:] == _NORMAL else put.terms for put in puts]
+    return enqueue_flat(keys, flat, terms, immediate=immediate)
 
 
 def enqueue_one(

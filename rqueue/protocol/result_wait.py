@@ -55,9 +55,10 @@ SHORTEST_WAIT_S = 0.002
 """Seconds that a blocked command lasts at least: Redis 6.2 reads 0.001 as 0, that is for ever."""
 
 
-def read_result(id: str, record: Record) -> Any:
-    """The result in a record. Raises JobFailed, JobCancelled, JobPurged, JobExpired,
+def read_result(id: str, kept: bytes) -> Any:
+    """The result in a record, as it is kept. Raises JobFailed, JobCancelled, JobPurged, JobExpired,
     JobDisplaced, JobMoved or ResultExpired."""
+    record = parse_record(kept)
     if record.state is JobState.DONE:
         if record.payload == NOT_KEPT:
             raise ResultExpired(id)
@@ -175,19 +176,20 @@ class ResultWait:
         pause = max(SHORTEST_WAIT_S, min(left, self._slice))
         return call, ("BLMOVE", self._list, self._list, "LEFT", "LEFT", pause)
 
-    def heard(self, seen: commands.Awaited, moved: Any = None) -> Record | None:
-        """The record, or None: go on waiting. moved: the answer to the command that blocks, where
-        it was sent. Raises UnknownJob, ResultNotReady, ResultTimeout; RedisReadOnly where the time
-        ends on a server that takes no writes: what it knows may be old; and the server errors."""
+    def heard(self, seen: commands.Awaited, moved: bytes | Exception | None = None) -> bytes | None:
+        """The record as it is kept, or None: go on waiting. moved: the answer to the command that
+        blocks, where it was sent. Raises UnknownJob, ResultNotReady, ResultTimeout; RedisReadOnly
+        where the time ends on a server that takes no writes: what it knows may be old; and the
+        server errors."""
         if seen.state == "ended":
-            return parse_record(seen.record)
+            return seen.record
         if seen.state == "live":
             self._read_only = None
             if isinstance(moved, RedisReadOnly):
                 return None  # it became a replica: the next call learns where to go
             if isinstance(moved, Exception):
                 raise moved
-            return None if moved is None else parse_record(moved)
+            return moved
         state = JobState(seen.state)
         if state is JobState.UNKNOWN:
             raise UnknownJob(self.id, queue=self._keys.queue)

@@ -289,25 +289,22 @@ class Connection:
         framing = self._framing or self._ready()
         try:
             framing.send(first, command)
-            seen = framing.read()
+            reply = framing.read()
         except rx.ResponseError as error:
             refused = error
         except BaseException as error:
             self._failed(error)
             raise
         else:
-            return call.read(seen), self._second(framing, call, queue)
+            seen = call.read(reply)
+            try:
+                return seen, framing.read()
+            except rx.ResponseError as error:
+                return seen, self._refused_then(Exchange(call, queue), error)
+            except BaseException as error:
+                self._failed(error)
+                raise
         return self._replies(Exchange(call, queue), command, refused)
-
-    def _second(self, framing: Framing, call: ScriptCall[Any], queue: str) -> Any:
-        """The reply to the command behind a call; the error, where it is refused."""
-        try:
-            return framing.read()
-        except rx.ResponseError as error:
-            return self._refused_then(Exchange(call, queue), error)
-        except BaseException as error:
-            self._failed(error)
-            raise
 
     def _replies(
         self, exchange: Exchange[R], command: Command, refused: Refused = None

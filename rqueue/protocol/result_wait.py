@@ -40,6 +40,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.waiting import error_said, why_it_waits
+from rqueue.tasks.context import current_job
 
 __all__ = ["ResultWait", "failure_of", "moved_to", "read_result", "read_state"]
 
@@ -205,11 +206,17 @@ class ResultWait:
                 failed=error_said(seen.attempts, seen.error),
                 holder=seen.holder,
                 runs_ms=seen.now - seen.began_ms if seen.began_ms else 0,
+                waiter=self._waiter(),
             )
             if self.timeout <= 0:
                 raise ResultNotReady(self.id, state, reason)
             raise ResultTimeout(self.id, self.timeout, state, reason, url=self._server())
         return None
+
+    def _waiter(self) -> str:
+        """The job whose code waits, where it is one of the same queue: it holds a worker of it."""
+        job = current_job()
+        return job.id if job is not None and job.queue == self._keys.queue else ""
 
     def pause(self, error: ServerError) -> float:
         """Seconds until one may ask anew after a failure: an outage is waited for until the

@@ -25,6 +25,7 @@ def why_it_waits(
     runs_ms: float = 0,
     unheard: str = "",
     limits: Sequence[str] = (),
+    waiter: str = "",
 ) -> str:
     """What became of a job in this state so far, and what keeps it from being run now; "" where
     nothing but its turn does.
@@ -33,7 +34,7 @@ def why_it_waits(
     its last attempt and the error, as `error_said` says it. holder: the consumer that has it;
     runs_ms: for how long it has been running there, as far as that is known. unheard: why none of
     the consumers takes it. limits: of one that waits for permits, in words, those of which none is
-    free.
+    free. waiter: the job of the same queue whose code waits for this one, "" where none does.
     """
     said = [failed] if failed else []
     if state is JobState.HELD and holder:
@@ -50,6 +51,11 @@ def why_it_waits(
             reasons.append(f"no worker that serves queue '{queue}' knows its task")
         elif unheard:
             reasons.append(unheard)
+        elif waiter and consumers == 1:
+            reasons.append(
+                f"queue '{queue}' has one worker process, in which job '{waiter}' waits for it:"
+                " start the pool with more, or let the job follow (a workflow)"
+            )
         if paused:
             reasons.append(f"queue '{queue}' is paused")
     return "; ".join([*said, " and ".join(reasons)] if reasons else said)

@@ -14,6 +14,8 @@ from typing import Any
 
 import redis
 
+from rqueue.client._sync.queue import Queue
+from rqueue.tasks.context import current_job
 from rqueue.tasks.decorator import task
 from rqueue.tasks.retry import RetryPolicy
 
@@ -272,3 +274,12 @@ def orphans(count: int) -> None:
     """Leave processes that nobody waits for, and that end at once."""
     for _ in range(count):
         subprocess.run(["sh", "-c", "true & true &"], check=True)
+
+
+@task(name="wait for another", retry=ONCE)
+def wait_for_another(seconds: float) -> int:
+    """It is enqueued into the queue whose worker this job holds."""
+    job = current_job()
+    assert job is not None
+    with Queue(job.queue, os.environ["TEST_URL"]) as queue:
+        return queue.enqueue("pid").result(seconds)  # type: ignore[no-any-return]

@@ -135,3 +135,13 @@ def test_a_job_that_changes_the_user(make_pool: Make, queue: Queue) -> None:
     assert queue.enqueue("user").result(PATIENCE) == 65534
     assert queue.enqueue("pid").result(PATIENCE) == only(pool)
     assert pool.drained() == 0
+
+
+def test_a_job_that_waits_for_one_that_needs_its_worker(make_pool: Make, queue: Queue) -> None:
+    pool = make_pool(app=APP)
+    job = queue.enqueue("wait for another", 1.0)
+    with pytest.raises(JobFailed) as caught:
+        job.result(PATIENCE)
+    assert f"has one worker process, in which job '{job.id}' waits for it" in str(caught.value)
+    assert "start the pool with more" in str(caught.value)
+    assert pool.drained() == 0

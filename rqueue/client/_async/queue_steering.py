@@ -93,7 +93,7 @@ class AsyncQueueSteering(AsyncEnqueuing):
         waiting: list[Delivery] = []
         looks: list[tuple[str, str]] = []
         for id_ in dict.fromkeys(map(check_id, ids)):
-            shown_ = await self._run(commands.show(self.keys, id_))
+            shown_ = await self._run_here(commands.show(self.keys, id_))
             looks.append((id_, shown_.state))
             if shown_.state == "scheduled":
                 waiting.append(Delivery(id_, shown_.value))

@@ -94,7 +94,7 @@ class QueueSteering(Enqueuing):
         waiting: list[Delivery] = []
         looks: list[tuple[str, str]] = []
         for id_ in dict.fromkeys(map(check_id, ids)):
-            shown_ = self._run(commands.show(self.keys, id_))
+            shown_ = self._run_here(commands.show(self.keys, id_))
             looks.append((id_, shown_.state))
             if shown_.state == "scheduled":
                 waiting.append(Delivery(id_, shown_.value))

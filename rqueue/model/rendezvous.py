@@ -112,6 +112,7 @@ class KeyOwners:
         within, form = ones * _MASK, f"<{2 * size}Q"
         most: Sequence[int] = ()
         found: list[int] = []
+        last = self._parts[-1][0]
         for part, owner in self._parts:
             mixed = hashed ^ ones * part
             mixed = ((mixed ^ mixed >> 33) & within) * _FIRST & within
@@ -123,5 +124,6 @@ class KeyOwners:
                 continue
             sides = zip(scores, most, found, strict=True)
             found = [owner if its > highest else before for its, highest, before in sides]
-            most = [*map(max, scores, most)]
+            if part != last:
+                most = [*map(max, scores, most)]
         return found

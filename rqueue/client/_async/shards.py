@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -297,7 +298,7 @@ class AsyncShards(Generic[Q]):
         """The handles of a batch that was begun."""
         batch, steps = begun
         await self.store_left(batch, steps)
-        return [batch.handles[place] for place in range(len(batch.jobs))]
+        return [*map(batch.handles.__getitem__, range(len(batch.jobs)))]
 
     async def store_left(self, batch: SpreadBatch, steps: AsyncShardSteps | None = None) -> None:
         """Enqueue what is left of a batch. steps: that are under way. Where a step is refused
@@ -327,12 +328,9 @@ class AsyncShards(Generic[Q]):
         if table.past and (asked := batch.asked(batch.left)):
             batch.handles |= await known_before(table, asked, self._calls_at)
         left = batch.left
-        places: dict[int, list[int]] = {}
+        places = defaultdict[int, list[int]](list)
         for place, number in zip(left, await self._numbers_for(table, batch, left), strict=True):
-            if number in places:
-                places[number].append(place)
-            else:
-                places[number] = [place]
+            places[number].append(place)
         steps = AsyncShardSteps(
             [
                 self._step(self.at(table.shards[number]), some, batch, table.version)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -298,7 +299,7 @@ class Shards(Generic[Q]):
         """The handles of a batch that was begun."""
         batch, steps = begun
         self.store_left(batch, steps)
-        return [batch.handles[place] for place in range(len(batch.jobs))]
+        return [*map(batch.handles.__getitem__, range(len(batch.jobs)))]
 
     def store_left(self, batch: SpreadBatch, steps: ShardSteps | None = None) -> None:
         """Enqueue what is left of a batch. steps: that are under way. Where a step is refused
@@ -328,12 +329,9 @@ class Shards(Generic[Q]):
         if table.past and (asked := batch.asked(batch.left)):
             batch.handles |= known_before(table, asked, self._calls_at)
         left = batch.left
-        places: dict[int, list[int]] = {}
+        places = defaultdict[int, list[int]](list)
         for place, number in zip(left, self._numbers_for(table, batch, left), strict=True):
-            if number in places:
-                places[number].append(place)
-            else:
-                places[number] = [place]
+            places[number].append(place)
         steps = ShardSteps(
             [
                 self._step(self.at(table.shards[number]), some, batch, table.version)

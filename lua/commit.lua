@@ -15,6 +15,7 @@
 ---   where nothing is settled | GONE | SCHEMA
 --- @include "queue/row"
 --- @include "queue/schema"
+--- @include "queue/schema_stamp"
 --- @include "queue/open"
 --- @include "queue/sound"
 --- @include "queue/sound_jobs"

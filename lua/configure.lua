@@ -8,6 +8,7 @@
 --- ERRORS: BADARGS | CONFLICT: <option> and why it cannot be | DAMAGED | SCHEMA | what policies refuse
 --- @hooks audience
 --- @include "queue/open"
+--- @include "queue/schema_stamp"
 --- @include "queue/sound"
 --- @include "queue/join"
 

@@ -8,6 +8,7 @@
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue/joined"
 --- @include "queue/sound"
+--- @include "queue/schema_stamp"
 --- @include "consumer/open"
 --- @include "tick/record"
 --- @include "tick/declared"

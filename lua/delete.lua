@@ -8,6 +8,7 @@
 ---   consumers, at most 100; ids: at most 250)
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @include "queue/open"
+--- @include "queue/schema_stamp"
 --- @include "queue/sound"
 --- @include "queue/join"
 

@@ -27,7 +27,7 @@ local FIRST = 3
 
 local base = string.sub(meta, 1, -5)
 local total = (#ARGV - FIRST + 1) / 2
-if total < 1 or total > 1000 or total ~= math.floor(total) then
+if total < 1 or total > 1000 or total % 1 > 0 then
   return redis.error_reply('BADARGS enqueue takes 1 to 1000 pairs of id and envelope')
 end
 
@@ -70,7 +70,7 @@ local levels, paused, timer, ranked = row[3] or '', row[4] == '1', row[5], row[6
 
 -- what nearly all enqueues are: one run of ordinary jobs
 local plan
-local special = string.sub(runs, 1, 5) ~= '4,,0,' or tonumber(string.sub(runs, 6)) ~= total or (row[7] and row[7] ~= '10')
+local special = runs ~= string.format('4,,0,%d', total) or (row[7] and row[7] ~= '10')
 --- @each special = defaults(base, special)
 if special then
   --- @include "enqueue/batch_terms"

@@ -14,6 +14,7 @@
 --- @include "queue/joined"
 --- @include "queue/sound"
 --- @include "queue/sound_type"
+--- @include "queue/schema_stamp"
 --- @include "fence/ids"
 
 local meta = KEYS[1]

@@ -12,6 +12,7 @@
 --- @hooks audience
 --- @include "queue/row"
 --- @include "queue/schema"
+--- @include "queue/schema_stamp"
 --- @include "queue/join"
 --- @include "queue/open"
 --- @include "queue/sound"

@@ -4,6 +4,7 @@
 --- REPLY: {now, 1 if it was running before, else 0}
 --- ERRORS: DAMAGED | SCHEMA
 --- @include "queue/open"
+--- @include "queue/schema_stamp"
 --- @include "queue/sound"
 
 local meta = KEYS[1]

@@ -9,6 +9,7 @@
 --- ERRORS: BADARGS | DAMAGED | EXISTS | SCHEMA | REFUSED: the queue takes no further consumer; and one of a policy
 --- @hooks audience
 --- @include "queue/open"
+--- @include "queue/schema_stamp"
 --- @include "queue/sound"
 --- @include "consumer/lists"
 --- @include "consumer/notify_next"

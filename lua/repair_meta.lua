@@ -8,6 +8,7 @@
 --- ERRORS: BADARGS | DAMAGED | SCHEMA
 --- @hooks audience
 --- @include "queue/open"
+--- @include "queue/schema_stamp"
 --- @include "queue/sound"
 --- @include "order/levels"
 --- @include "order/sort_key"

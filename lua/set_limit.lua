@@ -8,6 +8,7 @@
 --- ERRORS: BADARGS | DAMAGED | SCHEMA | what policies refuse
 --- @include "queue/joined"
 --- @include "queue/sound"
+--- @include "queue/schema_stamp"
 --- @include "consumer/notify"
 --- @hooks audience
 

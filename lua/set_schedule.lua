@@ -6,6 +6,7 @@
 --- ERRORS: BADARGS | CONFLICT | DAMAGED | SCHEMA | what policies refuse
 --- @include "queue/joined"
 --- @include "queue/sound"
+--- @include "queue/schema_stamp"
 --- @include "tick/record"
 --- @include "tick/watch"
 --- @include "enqueue/batch_terms"

@@ -6,6 +6,7 @@
 --- ERRORS: BADARGS | CONFLICT: the queue has jobs or consumers of its own | DAMAGED | SCHEMA
 --- @include "queue/joined"
 --- @include "queue/sound_type"
+--- @include "queue/schema_stamp"
 
 local meta = KEYS[1]
 local before = ARGV[1]

@@ -7,6 +7,7 @@
 --- ERRORS: BADARGS | DAMAGED | SCHEMA | what policies refuse
 --- @include "queue/joined"
 --- @include "queue/sound"
+--- @include "queue/schema_stamp"
 --- @hooks audience
 
 local meta = KEYS[1]

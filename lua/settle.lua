@@ -97,6 +97,7 @@ else
   failure = failure or outcomes_end(base, queue, me, said, ARGV, batch, rows)
   if failure then return failure end
   --- @if refuse
+  --- @include "queue/schema_stamp"
   if joins then schema_stamp(meta) end
   --- @end
   if said.fates then ready = said.finish_unfinished(base, queue, me, said, batch, rows) end

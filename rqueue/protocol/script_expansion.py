@@ -86,6 +86,15 @@ class Expansion:
             self.lines[at] = f"{within}local STAMP = {stamp}"
         if self.composed and not self._plain:
             self.lines, self.origins = gathered(self.lines, self.origins, self._scopes)
+        self._name_arguments()
+
+    def _name_arguments(self) -> None:
+        """Make a local variable of ARGV, for a script that has any: each look at a global one is a
+        look into a table, and what comes alone is half a dozen of those looks."""
+        body = next((at for at, line in enumerate(self.lines) if not line.startswith("--")), None)
+        if body is not None and any("ARGV[" in line for line in self.lines[body:]):
+            self.lines.insert(body, "local ARGV = ARGV")
+            self.origins.insert(body, self.origins[body])
 
     def _answering(self, hook: str, file: str, number: int, stack: Stack) -> list[PolicyHeader]:
         if hook not in HOOKS:

@@ -77,10 +77,10 @@ def sound() -> Sources:
     A search at random must find the same again when it repeats its steps: with a clock that runs
     by itself, two times are now the same millisecond and now not.
     """
-    running = "time[1] * 1000 + math.floor(time[2] / 1000) + (tonumber(offset) or 0)"
+    running = "now = now - now % 1"
     return Sources(
         [
-            ("include/queue/clock.lua", running, f"{START_MS} + (tonumber(offset) or 0)"),
+            ("include/queue/clock.lua", running, f"now = {START_MS}"),
             # Lifetimes are Redis's own business and go on: no search takes that long.
             ("include/result/records.lua", "return 2 * keep", "return 2 * keep + 600000"),
         ]

@@ -77,7 +77,7 @@ FAULTS = [
     Fault(
         "a lone settle in an old term counts",
         "include/settle/fast_path.lua",
-        "its_term ~= term or ",
+        "mine[1] ~= term or ",
         "",
         (
             *(begin((1, 0)), enqueue(), HEAR, NEXT, enqueue(), HEAR),

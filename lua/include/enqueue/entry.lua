@@ -6,7 +6,7 @@
 --- @hooks claim
 --- @hooks shelf
 --- @hooks trim
---- @include "queue/schema"
+--- @include "queue/schema_stamp"
 --- @if owned
 --- @include "enqueue/owners"
 --- @end

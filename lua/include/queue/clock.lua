@@ -6,5 +6,7 @@ local function clock(offset)
     if stopped then return stopped end
   end
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000) + (tonumber(offset) or 0)
+  local now = time[1] * 1000 + time[2] / 1000
+  now = now - now % 1
+  return offset and now + (tonumber(offset) or 0) or now
 end

@@ -9,15 +9,16 @@
 --- with an error.
 local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, batch, rows, id, result)
   --- @stamp
-  local stamp, offset, levels, paused, timer, ranked, since, keep, most, promoted, acked, before = unpack(row)
-  local its_term, state, priority, had_jobs, had_bytes = unpack(mine, 1, 5)
+  -- fields by their places in `queue_row` and `consumer_row`: a look at each costs less than `unpack`
   local window = tonumber(jobs)
-  if stamp ~= STAMP or its_term ~= term or rows ~= '1' or not window or window < 0 or not tonumber(bytes) then
+  if row[1] ~= STAMP or mine[1] ~= term or rows ~= '1' or not window or window < 0
+    or bytes ~= '0' and not tonumber(bytes) then
     return false
   end
-  local now, all = clock(offset), (tonumber(before) or 0) + 1
-  since = tonumber(since)
-  if not since or now - since >= (tonumber(keep) or KEEP_MS) or all > (tonumber(most) or HISTORY_ROWS) then
+  local now, all = clock(row[2]), (tonumber(row[12]) or 0) + 1
+  local since, keep, most = tonumber(row[7]), row[8], row[9]
+  if not since or now - since >= (keep and tonumber(keep) or KEEP_MS)
+    or all > (most and tonumber(most) or HISTORY_ROWS) then
     return false
   end
   local held, jobs_key = base .. 'held:' .. consumer, base .. 'jobs'
@@ -42,18 +43,18 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
       return true, awaited
     end
   end
-  -- each of these may meet a key of another type; what cannot be taken back is the last
+  -- each of these may meet a key of another type, which is an error; what cannot be taken back is the last
   local record = string.format('D%d:', now) .. (result or '')
   local ended = redis.pcall('HSET', base .. 'ended', id, record)
-  local entry = type(ended) == 'number' and redis.pcall('XADD', base .. 'history', '*', 'n', '1', 'b', batch)
-  local gone = type(entry) == 'string' and redis.pcall('HDEL', jobs_key, id)
-  if type(gone) ~= 'number' then
+  local entry = (ended == 1 or ended == 0) and redis.pcall('XADD', base .. 'history', '*', 'n', '1', 'b', batch)
+  local gone = entry and not entry.err and redis.pcall('HDEL', jobs_key, id)
+  if gone ~= 1 and gone ~= 0 then
     --- @include "settle/undone"
     undone_settle(base, consumer, { id }, ended, entry)
     return true, gone or entry or ended
   end
   all = string.format('%d', all)
-  redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (tonumber(acked) or 0) + 1), 'history_rows', all)
+  redis.call('HSET', base .. 'meta', 'acked', string.format('%d', (tonumber(row[11]) or 0) + 1), 'history_rows', all)
   if failed == 1 then redis.call('HDEL', base .. 'errors', id) end
   if awaited then
     --- @include "result/waiters"
@@ -66,8 +67,9 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   do return true end
   --- @end
   -- the next one, or none, where one look tells; where that meets a key of another type, the way of all others says so
-  if levels ~= '4' or paused == '1' or timer == consumer or ranked == '1' or promoted or jobs ~= had_jobs
-    or bytes ~= had_bytes or window == 0 then
+  local levels, paused, timer, ranked, promoted, state = row[3], row[4], row[5], row[6], row[10], mine[2]
+  if levels ~= '4' or paused == '1' or timer == consumer or ranked == '1' or promoted or jobs ~= mine[4]
+    or bytes ~= mine[5] or window == 0 then
     return true
   end
   --- @if vacated
@@ -92,7 +94,7 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   local empty
   if jobs == '1' and state == 'not_interested' and not special then
     local next_ = redis.pcall('LPOP', ready)
-    if type(next_) == 'table' then return true end
+    if next_ and next_.err then return true end
     local value = next_ and redis.call('HGET', jobs_key, next_)
     if value and string.byte(value) ~= 33 then
       redis.call('RPUSH', held, next_)
@@ -110,7 +112,7 @@ local function settle_fast_path(base, row, mine, consumer, term, jobs, bytes, ba
   end
   if not empty then return true end
   --- @include "consumer/state"
-  local me = { name = consumer, state = state, priority = priority }
+  local me = { name = consumer, state = state, priority = mine[3] }
   if not pcall(consumer_state_set, base, { now = now }, me, 'interested', bytes ~= '0' and '0') then return true end
   return true, { now, 'interested', -1, {}, '' }
 end

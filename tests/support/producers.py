@@ -20,11 +20,13 @@ KINDS = ("sync", "asyncio")
 class Producers:
     """Each call is one producer's: it enqueues jobs and waits as long as it takes."""
 
-    def __init__(self, kind: str, queue: str, url: str, monitor: Monitor) -> None:
+    def __init__(self, kind: str, queue: Queue, monitor: Monitor) -> None:
         self._asyncio = kind == "asyncio"
-        self._queue = queue
-        self._url = url
+        self._asked = queue
+        self._queue = queue.name
+        self._url = queue.settings.url
         self._monitor = monitor
+        self._blocked: set[str] = set()
         self._threads = ThreadPoolExecutor(50)
 
     def enqueue(self, id: str, max_wait: float | None = None) -> Future[str]:
@@ -52,7 +54,14 @@ class Producers:
 
     def wait_blocked(self, times: int = 1) -> None:
         """Until so many more of them have begun to wait for room."""
-        self._monitor.wait_for("blpop", ":room:", times=times)
+        while times:
+            command = self._monitor.wait_for("blpop ", ":room:")
+            producer = command.split(":room:")[1].split()[0]
+            # what the server was taught just then comes once more: it knew of nobody before
+            known = self._asked.redis.hexists(self._asked.keys.wishes, producer)
+            if known and producer not in self._blocked:
+                self._blocked.add(producer)
+                times -= 1
 
     def close(self) -> None:
         """All have come to their end."""
@@ -64,7 +73,7 @@ def producing(kind: str, queue: Any) -> Iterator[Producers]:
     """Producers into the queue of a `QueueFixture`."""
     client = queue.queue
     with monitoring(client.settings.url) as monitor:
-        producers = Producers(kind, client.name, client.settings.url, monitor)
+        producers = Producers(kind, client, monitor)
         try:
             yield producers
         finally:

@@ -88,9 +88,10 @@ def enqueue(
       rqueue enqueue app.tasks.charge 42 --id order-42 --replicas 1
       rqueue enqueue app.tasks.reset_password 42 --front
     """  # noqa: D301
-    from rqueue.cli.failures import describe, exit_code, say_all
+    from rqueue.cli.failures import exit_code, say_all
     from rqueue.errors import ResultError
     from rqueue.model.times import parse_duration
+    from rqueue.protocol.advice import describe
 
     chosen = _options(options, header, text)
     positional = [value_of(arg, text) for arg in args]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from difflib import get_close_matches
 
@@ -53,43 +52,6 @@ def _missing() -> tuple[type[BaseException], ...]:
     return SparkMissing, JavaMissing
 
 
-def advice(error: BaseException) -> str:
-    """The advice for an error, where the message itself gives none."""
-    if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
-        return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
-    if isinstance(error, errors.ConnectionLost) and re.search("TLS|_password is", str(error)):
-        return ""  # it says what to write
-    if isinstance(error, errors.ConnectionLost):
-        closed = ", does it want TLS (rediss://)" if "closed by server" in str(error) else ""
-        return f"is the server running{closed}, and is {_source()} right?"
-    if isinstance(error, errors.RedisTimeout) and "TLS" not in str(error):
-        return f"is the server overloaded, or the address in {_source()} not a Redis?"
-    if isinstance(error, errors.RedisOutOfMemory):
-        return "raise maxmemory, or make room: rqueue purge, rqueue dead purge"
-    if isinstance(error, errors.RedisReadOnly) and "primary" not in str(error):
-        return "point --url at the primary server, or try again after the failover"
-    if isinstance(error, errors.RedisLoading | errors.RedisBusy):
-        return "try again in a moment"
-    if isinstance(error, errors.UnknownQueue) and not error.remedy:
-        return "see 'rqueue queues' for those there are"
-    return ""
-
-
-def _source() -> str:
-    """Where the address of the server may have come from."""
-    from rqueue.settings import HOSTED_URL
-
-    hosted = os.environ.get(HOSTED_URL) and not os.environ.get("RQUEUE_URL")
-    return f"--url or {HOSTED_URL if hosted else 'RQUEUE_URL'}"
-
-
-def describe(error: BaseException) -> str:
-    """One line for an error: what is wrong, and what to do."""
-    said = " ".join(str(error).splitlines()[:1]) or type(error).__name__
-    hint = advice(error)
-    return f"{said}; {hint}" if hint else said
-
-
 def report(error: Exception) -> int:
     """Print one line to stderr for what was expected to go wrong, and return its exit code.
 
@@ -116,6 +78,8 @@ def report(error: Exception) -> int:
         say_all(error)  # with the end of the server's log
         return exit_code(error)
     if isinstance(error, errors.RQueueError):
+        from rqueue.protocol.advice import describe
+
         say(describe(error))
         return exit_code(error)
     if type(error).__module__.startswith("redis."):

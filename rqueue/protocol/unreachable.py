@@ -8,6 +8,7 @@ from redis import exceptions as rx
 
 __all__ = [
     "advised",
+    "hung_up",
     "is_no_cluster",
     "never_connected",
     "no_primary",
@@ -65,6 +66,12 @@ def no_primary(said: str, url: str) -> str | None:
     return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"
 
 
+def hung_up(said: str) -> bool:
+    """Whether an error's text says that the server ended a connection. One that wants TLS does so:
+    what it had not read yet makes that a reset."""
+    return "closed by server" in said or "reset by peer" in said
+
+
 def advised(said: str, error: BaseException, url: str, *, sent: bool) -> str:
     """What is said of an error, with what to do where TLS is why there is no connection."""
     advice = _tls_advice(error, url, sent=sent)
@@ -85,7 +92,7 @@ def _tls_advice(error: BaseException, url: str, *, sent: bool) -> str:
     if "rediss" in url:
         silent = never_connected(error) or "WRONG_VERSION_NUMBER" in said
         return "; does this port speak TLS? redis:// is without" if silent else ""
-    closed = isinstance(error, rx.ConnectionError) and "closed by server" in said
+    closed = isinstance(error, rx.ConnectionError | ConnectionError) and hung_up(said)
     return "; does it want TLS? rediss:// is with it" if closed and not sent else ""
 
 

@@ -14,9 +14,10 @@ from click.testing import Result
 
 from rqueue import errors
 from rqueue.cli.exit_codes import Failure
-from rqueue.cli.failures import describe, exit_code
+from rqueue.cli.failures import exit_code
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
+from rqueue.protocol.advice import describe
 from tests.support.command_line import program
 from tests.support.stub_server import StubServer
 

@@ -129,7 +129,7 @@ def _look(url: str) -> None:
         ("on >pw ~rqueue:* &* +@all -append", "+append"),
         ("on >pw ~rqueue:* &* +@all -blpop", "'blpop'"),
         ("on >pw ~rqueue:* &* +@all -info", "'info'"),
-        ("off >pw ~rqueue:* &* +@all", "refuses the login"),
+        ("off >pw ~rqueue:* &* +@all", "put the right user and password into the URL"),
     ],
 )
 @pytest.mark.each_server

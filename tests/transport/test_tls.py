@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import socketserver
+import struct
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,8 +17,10 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost
 from rqueue.transport.redis_client import open_async_client, open_client
+from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
 from tests.support.tls_front import Certificate, TlsFront
+from tests.workers.pools import Pool
 
 
 @pytest.fixture
@@ -74,6 +80,34 @@ def test_the_command_line_says_so_too(front: TlsFront, scheme: str, words: str) 
     said = invoke("queues", "--url", f"{scheme}://127.0.0.1:{front.port}/0", code=4)
     assert words in said.stderr
     assert ("is the server running" in said.stderr) == (scheme == "redis")
+
+
+@pytest.fixture
+def resetting_port() -> Iterator[int]:
+    """Of a server that wants TLS and closes what comes without, before it has read all of it."""
+
+    class Closes(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1)
+            self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.request.close()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Closes) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_a_connection_that_is_reset_may_want_tls_too(
+    resetting_port: int, make_pool: Callable[..., Pool]
+) -> None:
+    url = f"redis://127.0.0.1:{resetting_port}/0"
+    assert "does it want TLS? rediss:// is with it" in said_of(url)
+    said = "does it want TLS (rediss://), and is --url or RQUEUE_URL right?"
+    assert said in invoke("queues", "--url", url, code=4).stderr
+    pool = make_pool(url, patience=0.1)
+    assert pool.ended() == Exit.REDIS
+    assert said in pool.log.splitlines()[-1]
 
 
 @pytest.mark.parametrize("scheme", ["rediss://h/0", "rediss+cluster://h", "rediss+sentinel://h/m"])

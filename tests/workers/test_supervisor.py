@@ -305,7 +305,7 @@ def test_a_server_that_refuses_the_login_is_refused(
     server = make_server(config={"requirepass": "secret"})
     pool = make_pool(server.url)
     assert pool.ended() == Exit.REDIS
-    assert "refuses the login" in pool.log
+    assert "refuses the login" in pool.log and "put the right user and password" in pool.log
 
 
 def test_a_server_that_is_too_old_is_refused(make_pool: MakePool) -> None:

@@ -14,7 +14,7 @@ import click
 
 from rqueue.cli.dead import moment
 from rqueue.cli.exit_codes import MISSING, NEGATIVE, USAGE, Failure
-from rqueue.cli.failures import advice, exit_code
+from rqueue.cli.failures import exit_code
 from rqueue.cli.filled import filled
 from rqueue.cli.pipeline.inputs import check_lake
 from rqueue.cli.pipeline.spark_conf import settings_of
@@ -316,6 +316,7 @@ def spark_failure(error: BaseException) -> Failure | None:
         if exit_code(error) == MISSING:
             return PipelineFailure(str(error), MISSING)
         return None
+    from rqueue.protocol.advice import advice
     from rqueue.spark.errors import error_of_text
 
     text = str(error)

@@ -17,6 +17,7 @@ from typing import Any
 import rqueue
 from rqueue.errors import ConfigError, ServerError
 from rqueue.logs import logger
+from rqueue.protocol.advice import describe
 from rqueue.settings import redact
 from rqueue.transport.lease_renewer import renewal_interval
 from rqueue_workers.exit_codes import Exit
@@ -91,7 +92,7 @@ class Supervisor:
             log.error("%s", error)
             return Exit.APP
         except ServerError as error:
-            log.error("%s", error)
+            log.error("%s", describe(error))
             return Exit.REDIS
         except Exception:
             log.exception("the supervisor failed; its workers drain and leave")

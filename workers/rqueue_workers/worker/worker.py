@@ -15,6 +15,7 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.model.server_url import is_cluster_url
+from rqueue.protocol.advice import describe
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks import app
 from rqueue.tasks.middleware import WorkerInfo
@@ -84,7 +85,7 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
         finally:
             child.forks.unwatch()
     except (UnusableServer, ConsumerRefused) as error:
-        page.words = str(error)
+        page.words = describe(error)
         return Exit.REDIS
     except Exception:
         page.blame_us()

@@ -9,8 +9,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from multiprocessing import get_context
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from benchmarks.lab.bench import Bench
 from benchmarks.lab.loading import envelope
@@ -60,26 +61,40 @@ def calls(count: int, word: Word = "") -> list[Call]:
 # -- two servers, and one --------------------------------------------------------------------------
 
 
-WAYS: tuple[tuple[int, Word], ...] = (
-    (1, ""),
-    (2, "key"),
-    (2, ""),
-    (1, "group"),
-    (2, "group"),
+class Way(NamedTuple):
+    """Into how many shards (0: a queue that is not spread), on how many servers, by which word.
+
+    Without shards a key would be another thing: of its jobs only the latest one would wait. What
+    keeps the order of customers there, and over shards too, are groups.
+    """
+
+    shards: int
+    servers: int
+    word: Word
+
+    def __str__(self) -> str:
+        into = many(self.shards, "shard") if self.shards else "no shards"
+        return f"{into}, {many(self.servers, 'server')}, {self.word or 'no key'}"
+
+
+WORDS: tuple[Word, ...] = ("key", "", "group")
+WAYS = (
+    Way(0, 1, ""),
+    *(Way(SIDES, servers, word) for word in WORDS for servers in (1, 2)),
+    Way(0, 1, "group"),
 )
-"""How many servers, and the word. On one server a key would be another thing: of its jobs only the
-latest one would wait. What keeps the order of customers there, and over shards too, are groups."""
 
 
-def together(work: Callable[[int], None]) -> float:
-    """Seconds that two processes take, each with its own half."""
+def together(prepare: Callable[[int], Callable[[], object]]) -> float:
+    """Seconds that two processes take, each with its own half, once both are prepared."""
     context = get_context("fork")
     begin, workers = context.Barrier(SIDES + 1), []
     for side in range(SIDES):
 
         def run(side: int = side) -> None:
+            work = prepare(side)
             begin.wait()
-            work(side)
+            work()
             os._exit(0)
 
         workers.append(context.Process(target=run))
@@ -94,24 +109,24 @@ def together(work: Callable[[int], None]) -> float:
     return time.perf_counter() - began
 
 
-def rates(name: str, urls: list[str], count: int, word: Word) -> tuple[float, float]:
-    """Jobs a second by two producers, then by two consumers. urls: of the shards' servers; one: the
-    queue is not spread. Raises RuntimeError where other jobs were done than were enqueued."""
-    spread_over = len(urls) > 1
-    if spread_over:
-        table_of(name, urls)
+def rates(name: str, way: Way, urls: list[str], count: int) -> tuple[float, float]:
+    """Jobs a second by two producers, which have enqueued before, then by two consumers. urls: of
+    as many servers as the way has. Raises RuntimeError where other jobs were done than were
+    enqueued."""
+    if way.shards:
+        table_of(name, [urls[shard % len(urls)] for shard in range(way.shards)])
 
-    def produce(_side: int) -> None:
-        with Queue(name, urls[0]) as queue:
-            queue.enqueue_many(calls(count // SIDES, word))
+    def produce(_side: int) -> Callable[[], object]:
+        queue, jobs = Queue(name, urls[0]), calls(count // SIDES, way.word)
+        queue.enqueue_many(jobs[:BATCH])
+        return partial(queue.enqueue_many, jobs[BATCH:])
 
-    places = [(f"{name}~{side}", url) for side, url in enumerate(urls)]
-    if not spread_over:
+    places = [(f"{name}~{side}", urls[side % len(urls)]) for side in range(SIDES)]
+    if not way.shards:
         places = [(name, urls[0])] * SIDES
 
-    def consume(side: int) -> None:
-        with Queue(*places[side]) as queue:
-            drain(queue, f"side-{side}")
+    def consume(side: int) -> Callable[[], object]:
+        return partial(drain, Queue(*places[side]), f"side-{side}")
 
     enqueued = together(produce)
     drained = together(consume)
@@ -121,7 +136,7 @@ def rates(name: str, urls: list[str], count: int, word: Word) -> tuple[float, fl
             done += int(queue.counts().meta.get("acked", 0))
     if done != count:
         raise RuntimeError(f"{done} of {count} jobs were done")
-    return count / enqueued, count / drained
+    return (count - SIDES * BATCH) / enqueued, count / drained
 
 
 def table_of(name: str, urls: list[str]) -> None:
@@ -305,17 +320,15 @@ def opening(bench: Bench, waiting: int) -> tuple[float, int]:
 def sharded(bench: Bench) -> list[Figure]:
     """One server and two by turns; what steps cost; and a shard that opens."""
     count = bench.size.of(1000, 20_000, 40_000)
-    enqueued: defaultdict[tuple[int, Word], list[float]] = defaultdict(list)
-    drained: defaultdict[tuple[int, Word], list[float]] = defaultdict(list)
+    enqueued: defaultdict[Way, list[float]] = defaultdict(list)
+    drained: defaultdict[Way, list[float]] = defaultdict(list)
     with private_server(bench.server, aof=bench.aof) as other:
         for turn in range(bench.rounds):
             for way in WAYS:
-                servers, word = way
-                said = f"{many(servers, 'server')}, {word or 'no key'}"
-                bench.say(f"round {turn + 1} of {bench.rounds}, {said}")
+                bench.say(f"round {turn + 1} of {bench.rounds}, {way}")
                 bench.empty()
-                urls = [bench.url, other.tcp_url][:servers]
-                into, out = rates(f"spread-{servers}-{new_id()}", urls, count, word)
+                urls = [bench.url, other.tcp_url][: way.servers]
+                into, out = rates(f"spread-{new_id()}", way, urls, count)
                 enqueued[way].append(into)
                 drained[way].append(out)
     bench.empty()
@@ -327,19 +340,25 @@ def sharded(bench: Bench) -> list[Figure]:
         bench.empty()
         opened.append(opening(bench, bench.size.of(200, 2000, 5000)))
     bench.empty()
-    figures = [
-        Figure("enqueue by key: 2 servers against 1", ratios(enqueued[2, "key"], enqueued[1, ""])),
+    two, plain, at_least = Way(SIDES, 2, "key"), Way(0, 1, ""), Target(1.0)
+    figures, unlike = [], []
+    for word, said in zip(WORDS, ("by key", "without keys", "into groups"), strict=True):
+        found, name = enqueued[Way(SIDES, 2, word)], f"enqueue {said}"
+        here = ratios(found, enqueued[Way(SIDES, 1, word)])
+        figures.append(Figure(f"{name}, two shards: 2 servers against 1", here, target=at_least))
+        here = ratios(found, enqueued[Way(0, 1, word if word == "group" else "")])
+        unlike.append(Figure(f"{name}: two shards at 2 servers against no shards", here))
+    figures += [
+        *unlike,
         Figure(
-            "enqueue without keys: 2 servers against 1", ratios(enqueued[2, ""], enqueued[1, ""])
+            "drain, two processes, two shards: 2 servers against 1",
+            ratios(drained[two], drained[two._replace(servers=1)]),
+            target=at_least,
         ),
         Figure(
-            "enqueue into groups: 2 servers against 1",
-            ratios(enqueued[2, "group"], enqueued[1, "group"]),
-        ),
-        Figure(
-            "drain, two processes: 2 servers against 1",
-            ratios(drained[2, "key"], drained[1, ""]),
-            target=Target(1.0),
+            "drain, two processes: two shards at 2 servers against no shards",
+            ratios(drained[two], drained[plain]),
+            target=at_least,
         ),
         Figure("pull and settle, a job, in Redis", spread([costs.settle]), "µs"),
         Figure("inform a shard, in Redis", spread([costs.inform]), "µs"),

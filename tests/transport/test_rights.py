@@ -127,7 +127,9 @@ def _look(url: str) -> None:
         ("on >pw ~rqueue:* &* +@all -xadd", "+xadd"),
         ("on >pw ~rqueue:* &* +@all -hset -zadd", "+zadd +hset"),
         ("on >pw ~rqueue:* &* +@all -append", "+append"),
-        ("on >pw ~rqueue:* &* +@all -blpop", "'blpop'"),
+        ("on >pw ~rqueue:* &* +@all -del", "ACL SETUSER app +del"),
+        ("on >pw ~rqueue:* &* +@all -unlink", "ACL SETUSER app +unlink"),
+        ("on >pw ~rqueue:* &* +@all -blpop", "ACL SETUSER app +blpop"),
         ("on >pw ~rqueue:* &* +@all -info", "'info'"),
         ("off >pw ~rqueue:* &* +@all", "put the right user and password into the URL"),
     ],
@@ -141,6 +143,44 @@ def test_a_login_without_a_right_ends_the_pool_and_names_it(
     (line,) = [line for line in pool.log.splitlines() if " ERROR " in line]
     assert missing in line
     assert "pw@" not in pool.log
+
+
+@pytest.mark.each_server
+def test_a_login_that_may_not_teach_scripts_ends_the_pool_though_the_server_knows_them(
+    make_user: MakeUser, make_pool: Callable[..., Pool], private_server: EmbeddedRedis
+) -> None:
+    with Inspector(private_server.url) as inspector:
+        execute(inspector.redis, commands.check_rights(inspector.keys("q")))
+    rules = "on >pw ~rqueue:* &* +@all -script -hset"
+    pool = make_pool(make_user("app", rules), queues=["q"])
+    assert pool.ended() == Exit.REDIS
+    assert "ACL SETUSER app +script|load +hset" in pool.log
+
+
+WRITES = (
+    "del unlink append lpop rpop hdel srem zrem lpush rpush sadd lrem lset ltrim zremrangebyrank "
+    "zadd hset hsetnx hincrby linsert xadd xdel pexpire rename"
+)
+
+
+@pytest.mark.each_server
+def test_all_rights_that_a_login_lacks_are_named_at_once(
+    make_user: MakeUser, make_pool: Callable[..., Pool], private_server: EmbeddedRedis
+) -> None:
+    url = make_user("app", f"on >{PASSWORD} ~rqueue:* &* +@all -@write -script")
+    with Inspector(private_server.url) as inspector:  # what tries the others is a script itself
+        execute(inspector.redis, commands.check_rights(inspector.keys("q")))
+    pool = make_pool(url, queues=["q"])
+    assert pool.ended() == Exit.REDIS
+    (said,) = re.findall("ACL SETUSER app (.*?)(?: [(].*)?$", pool.log, re.MULTILINE)
+    assert said.split() == ["+script|load", *(f"+{right}" for right in WRITES.split()), "+blpop"]
+    with Inspector(private_server.url) as inspector:
+        assert inspector.redis.keys("*") == []
+        inspector.redis.execute_command("ACL", "SETUSER", "app", *said.split())
+    second = make_pool(url, queues=["q"], app=["rqueue.cli.noop"])
+    with Queue("q", private_server.url) as queue:
+        assert queue.send(NOOP).result(PATIENCE) is None
+    assert second.drained() == Exit.OK
 
 
 def test_every_command_of_the_scripts_is_tried() -> None:

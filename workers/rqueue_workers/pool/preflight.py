@@ -26,12 +26,15 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.protocol import commands
+from rqueue.protocol.call import Arg
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import SHORTEST_WAIT_S
+from rqueue.protocol.scripts import SCRIPTS
 from rqueue.protocol.slots import slot_of
 from rqueue.settings import Settings
 from rqueue.transport.cluster import NodeConnection, cluster_of
 from rqueue.transport.cluster_client import node_options
+from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import is_cluster, open_client
 from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.server_check import ServerFacts, read_facts, server_facts
@@ -154,23 +157,39 @@ def check_rights(client: redis.Redis, timeout: float, places: Sequence[QueueKeys
     the rights that are missing: one that is noticed later would leave a script half done."""
     connection = connection_for(client, places[0], timeout)
     try:
+        # a server that has all scripts is taught none, until it restarts or drops them
+        source = SCRIPTS.script("check_rights").source
+        lacking = [] if _may(connection, "SCRIPT", "LOAD", source) else ["script|load"]
         for keys in places:
-            if refused := connection.run(commands.check_rights(keys), queue=keys.queue):
-                user = _user(client)
-                rights = " ".join(f"+{command}" for command in refused)
-                raise AuthenticationFailed(
-                    f"the login '{user}' lacks rights in queue '{keys.queue}': ACL SETUSER {user} "
-                    f"{rights}",
-                    url=connection.url,
-                )
-        try:
-            connection.command("BLPOP", *(keys.wake("nobody") for keys in places), SHORTEST_WAIT_S)
-        except rx.ResponseError as error:
-            raise connection.meant(error) from error
+            refused = connection.run(commands.check_rights(keys), queue=keys.queue)
+            lacking.extend(refused)
+        wakes = [keys.wake("nobody") for keys in places]
+        if not _may(connection, "BLPOP", *wakes, SHORTEST_WAIT_S):
+            lacking.append("blpop")
+        if lacking:
+            user = _user(client)
+            queues = ", ".join(f"'{keys.queue}'" for keys in places)
+            rights = " ".join(f"+{command}" for command in dict.fromkeys(lacking))
+            raise AuthenticationFailed(
+                f"the login '{user}' lacks rights in {queues}: ACL SETUSER {user} {rights}",
+                url=connection.url,
+            )
     except (RedisOutOfMemory, ScriptError) as error:
         log.info("cannot try the rights of the login: %s", error)
     finally:
         connection.close()
+
+
+def _may(connection: Connection, *command: Arg) -> bool:
+    """Whether the login may run a command."""
+    try:
+        connection.command(*command)
+    except rx.ResponseError as error:
+        meant = connection.meant(error)
+        if not isinstance(meant, AuthenticationFailed):
+            raise meant from error
+        return False
+    return True
 
 
 def _user(client: redis.Redis) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -11,15 +12,18 @@ from rqueue.errors import (
     ConsumerRefused,
     RegistrationLost,
     RQueueError,
+    ServerError,
 )
 from rqueue.logs import logger
 from rqueue.model.expect import expect
 from rqueue.protocol import commands
 from rqueue.protocol.browsing import Start
+from rqueue.protocol.commands.consumers import Registered
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
 from rqueue.protocol.course import arun_course
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.repeats import Repeats
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.async_lease_renewer import AsyncLeaseRenewer
 from rqueue.transport.async_routed_connection import async_connection_for
@@ -86,13 +90,14 @@ class AsyncConsumerLife(ConsumerCalls):
     # -- life --------------------------------------------------------------------------------------
 
     async def register(self) -> Self:
-        """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
+        """Join the queue with a lease and a new term. A server that gives no connection is tried
+        again a few times. Raises LifecycleError if it is joined, and the server errors."""
         try:
-            reply = await self._call(self._register_call())
+            reply = await self._registered()
         except ConsumerRefused:
             if not await arun_course(self._state.making_way(self.lease_ms), self._call):
                 raise
-            reply = await self._call(self._register_call())
+            reply = await self._registered()
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
@@ -109,6 +114,19 @@ class AsyncConsumerLife(ConsumerCalls):
             self._browsed(await self._run(self._browse_call(1)))
             self._view.more = True
         return self
+
+    async def _registered(self) -> Registered:
+        repeats = Repeats()
+        while True:
+            try:
+                joined: Registered = await self._call(self._register_call())
+                return joined
+            except ServerError as error:
+                if error.outcome_unknown:
+                    raise
+                pause = repeats.pause(error)
+            if pause:
+                await asyncio.sleep(pause)
 
     async def rejoin(self) -> None:
         """After the registration was lost: join again, under a new name, holding nothing."""

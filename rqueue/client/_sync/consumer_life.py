@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -12,15 +13,18 @@ from rqueue.errors import (
     ConsumerRefused,
     RegistrationLost,
     RQueueError,
+    ServerError,
 )
 from rqueue.logs import logger
 from rqueue.model.expect import expect
 from rqueue.protocol import commands
 from rqueue.protocol.browsing import Start
+from rqueue.protocol.commands.consumers import Registered
 from rqueue.protocol.consumer_calls import DEFAULT_LEASE_MS, ConsumerCalls, Mode, consumer_name
 from rqueue.protocol.course import run_course
 from rqueue.protocol.credit import Credit, SharedCredit
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.repeats import Repeats
 from rqueue.transport.connection import Connection
 from rqueue.transport.lease_renewer import LeaseRenewer
 from rqueue.transport.routed_connection import connection_for
@@ -87,13 +91,14 @@ class ConsumerLife(ConsumerCalls):
     # -- life --------------------------------------------------------------------------------------
 
     def register(self) -> Self:
-        """Join the queue with a lease and a new term. Raises LifecycleError if it is joined."""
+        """Join the queue with a lease and a new term. A server that gives no connection is tried
+        again a few times. Raises LifecycleError if it is joined, and the server errors."""
         try:
-            reply = self._call(self._register_call())
+            reply = self._registered()
         except ConsumerRefused:
             if not run_course(self._state.making_way(self.lease_ms), self._call):
                 raise
-            reply = self._call(self._register_call())
+            reply = self._registered()
         self._data_lost = not self._state.registered(reply)
         self._lost = False
         if self._listener is None:
@@ -110,6 +115,19 @@ class ConsumerLife(ConsumerCalls):
             self._browsed(self._run(self._browse_call(1)))
             self._view.more = True
         return self
+
+    def _registered(self) -> Registered:
+        repeats = Repeats()
+        while True:
+            try:
+                joined: Registered = self._call(self._register_call())
+                return joined
+            except ServerError as error:
+                if error.outcome_unknown:
+                    raise
+                pause = repeats.pause(error)
+            if pause:
+                time.sleep(pause)
 
     def rejoin(self) -> None:
         """After the registration was lost: join again, under a new name, holding nothing."""

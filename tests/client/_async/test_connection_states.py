@@ -36,6 +36,17 @@ async def test_a_consumer_s_connection_is_suspended_and_reconnected(
     assert heard == ["suspended", "reconnected"]
 
 
+async def test_a_consumer_that_gets_no_connection_at_first_registers(
+    far: AsyncQueue, proxy: Proxy
+) -> None:
+    """As a call of a queue would: a server that was just replaced is asked anew."""
+    proxy.refuse()
+    consumer = far.consumer(renew=False)
+    consumer.connection.add_listener(lambda state: proxy.accept())
+    async with consumer:
+        assert consumer.connection.state == "reconnected"
+
+
 async def test_a_consumer_whose_lease_ended_has_lost_its_connection(
     far: AsyncQueue, near: AsyncQueue, proxy: Proxy
 ) -> None:

@@ -211,14 +211,10 @@ class Worker:
             if len(dispatcher.away) == len(dispatcher.routes):
                 self._wait_out()
             elif (
-                subscription := (
-                    self._next()
-                    if only is None
-                    else only
-                    if only.todo and not only.damage.since
-                    else None
-                )
-            ) is not None:
+                (subscription := only or self._next()) is not None
+                and subscription.todo
+                and not subscription.damage.since
+            ):
                 seconds = run(subscription)
                 if subscription.route.away:
                     pass  # what ended is reported when Redis is back

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from rqueue.cli.exit_codes import NEGATIVE, OK
-from rqueue.cli.output import echo, json_option, print_json
+from rqueue.cli.output import json_option
+from rqueue.cli.selection import Selection, tell
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
+
+if TYPE_CHECKING:
+    from rqueue.client._sync.queue import Queue
+    from rqueue.model.job_count import JobCount
 
 
 @click.command()
@@ -37,6 +43,8 @@ def prioritize(
     The first one that is named comes first. Jobs that workers have, and those that have ended, stay
     as they are. Of a group only the first job can be moved. Each change is a row in the history.
 
+    Jobs that stay as they are get named, with the reason.
+
     \b
     Exit codes: 0 all were moved, 1 some were not.
 
@@ -47,15 +55,28 @@ def prioritize(
     """  # noqa: D301
     if front == (priority is not None):
         raise click.UsageError("say where to: --front or --priority N")
+    named = list(dict.fromkeys(ids))
     with target.queues(queue) as (clients, _):
-        if priority is None:
-            count = sum(clients.each(lambda one: one.move_to_front(*ids)))
-        else:
-            count = sum(
-                clients.each(lambda one: sum([one.set_priority(id_, priority) for id_ in ids]))
-            )
-    if as_json:
-        print_json({"queue": queue, "moved": count, "left": len(ids) - count})
-    else:
-        echo(f"{count} of {many(len(ids), 'job')} moved")
-    return OK if count == len(ids) else NEGATIVE
+        count = clients.named(named, lambda one: _changed(one, named, priority))
+    said = f"{count} of {many(len(named), 'job')} moved"
+    which = Selection(ids, "", {}, None)
+    return tell(count, "moved", which, said, {"queue": queue}, as_json)
+
+
+def _changed(queue: Queue, ids: list[str], priority: int | None) -> JobCount:
+    """Each on its own, so that one that cannot be moved keeps no other from it. priority: None =
+    the front, where the last one goes first: what is named before it comes before it."""
+    from rqueue.errors import JobBlocked
+    from rqueue.model.job_count import JobCount
+
+    done = JobCount()
+    for id_ in reversed(ids) if priority is None else ids:
+        try:
+            if priority is None:
+                done += queue.move_to_front(id_)
+            else:
+                done += queue.set_priority(id_, priority)
+        except JobBlocked as error:
+            why = f"it waits behind others of its group, of which '{error.first}' is the first one"
+            done += JobCount(0, {id_: why})
+    return done

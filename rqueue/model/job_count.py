@@ -17,6 +17,8 @@ _SAID = {
     "dead": "it is a dead letter",
     "ended": "it has ended",
     "ready": "it is ready",
+    "scheduled": "it is scheduled",
+    "sorted": "its sort key says where it stands",
     "blocked": "it is ready, behind another job of its group",
     "unknown": "this queue has no such job",
     "damaged": "it cannot be read",

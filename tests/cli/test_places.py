@@ -20,17 +20,40 @@ def test_prioritize(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert read("prioritize", queue.name, "j002", "--front") == {
         "queue": queue.name,
         "moved": 1,
-        "left": 0,
+        "stayed": {},
     }
-    assert (
-        "1 of 2 jobs moved"
-        in run("prioritize", queue.name, "j001", "never", "--priority", "9", code=1).stdout
-    )
+    said = run("prioritize", queue.name, "j001", "never", "--priority", "9", code=1)
+    assert said.stdout == "1 of 2 jobs moved\n"
+    assert said.stderr == "rqueue: job 'never' stays: this queue has no such job\n"
+    run("prioritize", queue.name, "j001", "j001", "--priority", "9")
     run("prioritize", queue.name, "j001", code=2)
     run("prioritize", queue.name, "j001", "--front", "--priority", "3", code=2)
     run("prioritize", queue.name, "j001", "--priority", "10", code=2)
     run("prioritize", "nowhere", "j001", "--front", code=3)
     assert [job.id for job in consumer(jobs=3).pull()] == ["j001", "j002", "j000"]
+
+
+def test_prioritize_names_each_job_that_stays(
+    run: Run, read: Read, queue: Queue, consumer: Make
+) -> None:
+    """Also where one of them waits behind another of its group: the others are moved all the
+    same."""
+    queue.configure(kind="groups")
+    queue.send("app.t", [], None, Options(id="held"))
+    consumer(jobs=1).pull()
+    for id_, group in (("a", "x"), ("b", "x"), ("c", "y"), ("d", "z")):
+        queue.send("app.t", [], None, Options(id=id_, group=group))
+    queue.send("app.t", [], None, Options(id="later", delay_ms=900_000))
+    behind = "it waits behind others of its group, of which 'a' is the first one"
+    held = "a consumer has it"
+    named = ("d", "b", "held", "later", "c")
+    document = read("prioritize", queue.name, *named, "--front", code=1)
+    assert document["moved"] == 2
+    assert document["stayed"] == {"b": behind, "held": held, "later": "it is scheduled"}
+    assert [job["id"] for job in read("jobs", queue.name)["jobs"]] == ["d", "c", "a"]
+    said = run("prioritize", queue.name, *named, "--priority", "7", code=1)
+    assert said.stdout == "3 of 5 jobs moved\n"
+    assert said.stderr == f"rqueue: job 'b' stays: {behind}\nrqueue: job 'held' stays: {held}\n"
 
 
 def test_promote(run: Run, read: Read, queue: Queue) -> None:

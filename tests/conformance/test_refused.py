@@ -127,7 +127,7 @@ def test_a_refused_job_is_listed_moved_and_cancelled(q: QueueFixture) -> None:
     refused = [retried(id, 0, None, ELSEWHERE, False) for id in "abc"]
     c.settle(retry=refused)
     assert q.listed() == ["a", "b", "c"]
-    assert q.queue.set_priority("b", 9) is True
+    assert q.queue.set_priority("b", 9) == 1
     assert q.queue.move_to_front("c") == 1
     assert q.queue.cancel("a")
     sound(q)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rqueue.client._async.job_selection import AsyncJobSelection, limit_of
+from rqueue.client._async.queue_steering import READ_AGAIN
 from rqueue.errors import ConfigError, UnknownQueue
 from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
@@ -27,9 +28,6 @@ __all__ = ["AsyncQueueMoving"]
 
 DEAD = "it is a dead letter, which goes only with dead=True (--dead)"
 """Why a dead letter stays."""
-
-READ_AGAIN = 3
-"""How often a job is read again that has changed meanwhile."""
 
 
 class AsyncQueueMoving(AsyncJobSelection):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from operator import itemgetter
 from typing import Literal
 
 from rqueue.client._async.enqueuing import AsyncEnqueuing
@@ -23,6 +24,9 @@ __all__ = ["AsyncQueueSteering"]
 PAGE = 500
 """Jobs that one look at the schedule reads."""
 
+READ_AGAIN = 3
+"""How often a job is read that changes meanwhile."""
+
 
 class AsyncQueueSteering(AsyncEnqueuing):
     """The administration of waiting jobs."""
@@ -42,37 +46,42 @@ class AsyncQueueSteering(AsyncEnqueuing):
         """Which shares have ready jobs, and what weights they have."""
         return AsyncShares(self)
 
-    async def set_priority(self, id: str, priority: int) -> bool:
+    async def set_priority(self, id: str, priority: int) -> JobCount:
         """Give a job that waits another priority (A-38): it goes to the tail of that level, or
-        waits for its due time as before. True if it has this priority now; False if it does not
-        wait any more: a consumer holds it, or it has ended.
+        waits for its due time as before. 1 if it has this priority now; else 0, and `stayed` says
+        why: a consumer holds it, it has ended (`JobCount`).
 
         Of a group only the first job can be changed: the others cannot pass it. Raises JobBlocked,
         which names that one, ConfigError, and Forged for a job whose signature does not hold.
         """
         if type(priority) is not int or not 0 <= priority <= 9:
             raise ConfigError("priority", f"{shown(priority)} is no whole number from 0 to 9")
-        before = fresh = b""
-        if self._packer.signs:
-            shown_ = await self._run(commands.show(self.keys, check_id(id)))
-            if shown_.value:
-                job = Delivery(id, shown_.value)
-                before = job.body
-                fresh = self._packer.signed_for_priority(job, priority)
-        (was,) = await self._reorder(priority, [(check_id(id), before, fresh)])
-        return was in ("changed", "same")
+        was = ""
+        for _ in range(READ_AGAIN):
+            before = fresh = b""
+            if self._packer.signs:
+                shown_ = await self._run(commands.show(self.keys, check_id(id)))
+                if shown_.value:
+                    job = Delivery(id, shown_.value)
+                    before = job.body
+                    fresh = self._packer.signed_for_priority(job, priority)
+            (was,) = await self._reorder(priority, [(check_id(id), before, fresh)])
+            if was != "other":
+                break
+        return JobCount.of([(id, was)], ["changed", "same"])
 
-    async def move_to_front(self, *ids: str) -> int:
+    async def move_to_front(self, *ids: str) -> JobCount:
         """Bring jobs that wait before all others of their priority, the first one named first of
         all; returns how many. Scheduled and held jobs stay where they are (`promote` makes a
-        scheduled one ready). Raises JobBlocked for one that waits behind others of its group: those
-        named after it have moved, it has not."""
-        moved = 0
+        scheduled one ready), and `stayed` names them, with the reason (`JobCount`). Raises
+        JobBlocked for one that waits behind others of its group: those named after it have moved,
+        it has not."""
+        moved = JobCount()
         # the last ones first: what is named before them comes before them
         for end in range(len(ids), 0, -REORDER_MAX):
             some = ids[max(0, end - REORDER_MAX) : end]
             answers = await self._reorder("front", [(check_id(id_), b"", b"") for id_ in some])
-            moved += answers.count("changed")
+            moved += JobCount.of(zip(some, answers, strict=True), ["changed"])
         return moved
 
     async def _reorder(
@@ -90,39 +99,52 @@ class AsyncQueueSteering(AsyncEnqueuing):
 
         Signed jobs are signed anew, for now. Raises Forged for one whose signature does not hold.
         """
-        waiting: list[Delivery] = []
+        waiting: list[tuple[int, str]] = []
         looks: list[tuple[str, str]] = []
         for id_ in dict.fromkeys(map(check_id, ids)):
             shown_ = await self._run_here(commands.show(self.keys, id_))
-            looks.append((id_, shown_.state))
-            if shown_.state == "scheduled":
-                waiting.append(Delivery(id_, shown_.value))
-        waiting.sort(key=lambda job: job.due_ms)
-        done = await self._promote([job.id for job in waiting])
+            state = shown_.state
+            if state == "scheduled":
+                job = Delivery(id_, shown_.value)
+                if (state := await self._sign_for_now(job)) == "scheduled":
+                    waiting.append((job.due_ms, id_))
+            looks.append((id_, state))
+        waiting.sort(key=itemgetter(0))
+        done = await self._promote([id_ for _, id_ in waiting])
         return JobCount(done, JobCount.of(looks, ["scheduled"]).stayed)
 
     async def promote_all(self, which: JobFilter = ANY) -> int:
         """Make all scheduled jobs that fit ready now, in the order of their due times (A-09);
         returns how many. What is scheduled meanwhile may be left out."""
         expect("which", which, JobFilter, "a JobFilter")
-        return await self._promote([job.id async for job in self._scheduled() if which.fits(job)])
+        waiting: list[str] = []
+        async for job in self._scheduled():
+            if which.fits(job) and await self._sign_for_now(job) == "scheduled":
+                waiting.append(job.id)
+        return await self._promote(waiting)
 
     async def _promote(self, ids: list[str]) -> int:
-        """Of jobs by their due times; returns how many became ready."""
+        """Of jobs by their due times, whose signatures let them run now; returns how many became
+        ready."""
         done = 0
         for start in range(0, len(ids), SLICE):
             some = ids[start : start + SLICE]
-            for id_ in some if self._packer.signs else ():
-                await self._sign_for_now(id_)
             left = len(ids) - start - len(some)
             done += await self._run(commands.promote(self.keys, some, others=left))
         return done
 
-    async def _sign_for_now(self, id: str) -> None:
-        shown_ = await self._run(commands.show(self.keys, id))
-        job = Delivery(id, shown_.value)
-        if shown_.state == "scheduled" and (fresh := self._packer.signed_for_now(job)):
-            await self._run(commands.resign(self.keys, id, job.body, fresh))
+    async def _sign_for_now(self, job: Delivery) -> str:
+        """Sign a scheduled job anew, where its signature would not let it run now. Returns its
+        state: scheduled, or what became of it meanwhile; `other` where it changes all the time."""
+        for _ in range(READ_AGAIN):
+            fresh = self._packer.signed_for_now(job)
+            if not fresh or await self._run(commands.resign(self.keys, job.id, job.body, fresh)):
+                return "scheduled"
+            shown_ = await self._run(commands.show(self.keys, job.id))
+            if shown_.state != "scheduled":
+                return shown_.state
+            job = Delivery(job.id, shown_.value)
+        return "other"
 
     async def _scheduled(self) -> AsyncIterator[Delivery]:
         """The scheduled jobs, by due time."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rqueue.client._sync.job_selection import JobSelection, limit_of
+from rqueue.client._sync.queue_steering import READ_AGAIN
 from rqueue.errors import ConfigError, UnknownQueue
 from rqueue.model.expect import expect
 from rqueue.model.ids import check_id
@@ -28,9 +29,6 @@ __all__ = ["QueueMoving"]
 
 DEAD = "it is a dead letter, which goes only with dead=True (--dead)"
 """Why a dead letter stays."""
-
-READ_AGAIN = 3
-"""How often a job is read again that has changed meanwhile."""
 
 
 class QueueMoving(JobSelection):

@@ -15,7 +15,7 @@ def test_AMI_01_a_priority_is_changed_and_an_invalid_one_changes_nothing(q: Queu
         with pytest.raises(ConfigError, match="from 0 to 9"):
             q.queue.set_priority("low", wrong)  # type: ignore[arg-type]
     assert q.listed() == ["low", "other"]
-    assert q.queue.set_priority("other", 9) is True
+    assert q.queue.set_priority("other", 9) == 1
     (first, second) = q.join().pull()
     assert (first.id, first.level, second.id, second.level) == ("other", 9, "low", 4)
     assert [row["id"] for row in q.look().history if row["outcome"] == "changed"] == ["other"]

@@ -90,10 +90,10 @@ def test_QPR_07_a_job_is_given_another_priority(q: QueueFixture, kind: str) -> N
 
 @pytest.mark.parametrize(
     ("levels", "named", "changed", "order"),
-    [((3, 3, 4), "20", [True, True], "201"), ((3, 4, 3), "32", [False, True], "210")],
+    [((3, 3, 4), "20", [1, 1], "201"), ((3, 4, 3), "32", [0, 1], "210")],
 )
 def test_QPR_09_several_jobs_are_given_another_priority(
-    q: QueueFixture, levels: tuple[int, ...], named: str, changed: list[bool], order: str
+    q: QueueFixture, levels: tuple[int, ...], named: str, changed: list[int], order: str
 ) -> None:
     """Q-13: each goes to the tail of its new level; an id that is unknown is none."""
     for id, level in zip("012", levels, strict=True):

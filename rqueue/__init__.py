@@ -63,6 +63,7 @@ from rqueue.tasks.depends import Depends
 from rqueue.tasks.enqueuer import DEFAULTS as _DEFAULTS
 from rqueue.tasks.enqueuer import AsyncEnqueuer as _AsyncEnqueuer
 from rqueue.tasks.enqueuer import Enqueuer as _Enqueuer
+from rqueue.tasks.enqueuer import MadeEnqueuers as _MadeEnqueuers
 from rqueue.tasks.limits import Concurrency, Rate
 from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
@@ -280,10 +281,10 @@ def __dir__() -> list[str]:
 
 
 def _default_queue(name: str) -> _Enqueuer:
-    from rqueue.client.default_queues import queue
+    from rqueue.client.default_queues import QUEUES
 
-    _DEFAULTS.enqueuer = queue  # from now on without this step
-    return queue(name)
+    _DEFAULTS.enqueuers = QUEUES  # from now on without this step
+    return QUEUES[name]
 
 
 def _default_async_queue(name: str) -> _AsyncEnqueuer:
@@ -292,4 +293,5 @@ def _default_async_queue(name: str) -> _AsyncEnqueuer:
     return aqueue(name)
 
 
-_DEFAULTS.enqueuer, _DEFAULTS.async_enqueuer = _default_queue, _default_async_queue
+_DEFAULTS.enqueuers = _MadeEnqueuers(_default_queue)
+_DEFAULTS.async_enqueuer = _default_async_queue

@@ -27,15 +27,32 @@ if TYPE_CHECKING:
 
     from rqueue.client._async.queue import AsyncQueue
 
-__all__ = ["adisconnect", "aqueue", "configure", "connect", "disconnect", "queue"]
+__all__ = ["QUEUES", "adisconnect", "aqueue", "configure", "connect", "disconnect", "queue"]
 
 _lock = threading.Lock()
 _settings: Settings | None = None
 _client: redis.Redis | None = None
-_queues: dict[str, Queue] = {}
 _async_client: redis.asyncio.Redis | None = None
 _async_roots: dict[asyncio.AbstractEventLoop, AsyncQueue] = {}
 _keepers: dict[AsyncQueue, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, None]]] = {}
+
+
+class _Queues(dict[str, Queue]):
+    """The process's queues by name: each is made when it is looked up first. Raises ConfigError
+    then where nothing says where Redis is."""
+
+    def __missing__(self, name: str) -> Queue:
+        with _lock:
+            root = self.get("default")
+            if root is None:
+                root = self["default"] = Queue(redis=_client, settings=_settings)
+            found = root.at(name)
+            if len(self) < SIBLINGS_MAX:
+                self[name] = found
+            return found
+
+
+QUEUES = _Queues()
 
 
 @with_known_options("rqueue.configure")
@@ -88,16 +105,7 @@ def connect(
 
 def queue(name: str = "default") -> Queue:
     """The process's queue of this name. Raises ConfigError when nothing says where Redis is."""
-    found = _queues.get(name)
-    if found is None:
-        with _lock:
-            root = _queues.get("default")
-            if root is None:
-                root = _queues["default"] = Queue(redis=_client, settings=_settings)
-            found = root.at(name)
-            if len(_queues) < SIBLINGS_MAX:
-                _queues[name] = found
-    return found
+    return QUEUES[name]
 
 
 def aqueue(name: str = "default") -> AsyncQueue:
@@ -146,8 +154,8 @@ def disconnect() -> None:
     """Close the process's connections; the next use opens new ones. Those of running event loops
     are closed when the loop ends."""
     with _lock:
-        root = _queues.get("default")
-        _queues.clear()
+        root = QUEUES.get("default")
+        QUEUES.clear()
         _async_roots.clear()
     if root is not None:
         root.close()

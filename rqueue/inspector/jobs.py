@@ -20,9 +20,9 @@ from rqueue.errors import (
 from rqueue.inspector.cursors import check_cursor, fold, unfold
 from rqueue.inspector.parked import parked_among
 from rqueue.inspector.parts import Part, Parts
-from rqueue.model.envelope import decode_result, unpack
+from rqueue.model.envelope import Record, decode_result, parse_record, unpack
 from rqueue.model.expect import shown
-from rqueue.model.job import Delivery, JobState, Record, parse_record
+from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_info import JobInfo
 from rqueue.model.parents import Parents
 from rqueue.model.signing import key_id_of

@@ -1,8 +1,8 @@
-"""What a job carries, as bytes: a JSON array, never pickle.
+"""What a job carries, as bytes, and what is kept of its end: JSON, never pickle.
 
-`["task", args, kwargs, opts]`, empty trailing parts left out (a later version would begin with its
-number); packed once by the client and never rewritten. With signing keys a signature stands before
-it, see `rqueue.model.signing`.
+It carries `["task", args, kwargs, opts]`, empty trailing parts left out (a later version would
+begin with its number); packed once by the client and never rewritten. With signing keys a signature
+stands before it, see `rqueue.model.signing`.
 
 Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict with str keys, and
 what has one obvious JSON form: Enum (its value), datetime, date, time, UUID, Decimal (text),
@@ -26,15 +26,17 @@ from uuid import UUID
 from orjson import OPT_PASSTHROUGH_DATACLASS, JSONDecodeError, dumps, loads
 
 from rqueue.errors import NotEncodable, Undecodable
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, JobState
 from rqueue.model.parents import given_to
 from rqueue.model.signing import split_signature
 
 __all__ = [
     "Envelope",
+    "Record",
     "decode_result",
     "encode_result",
     "pack",
+    "parse_record",
     "too_large",
     "unpack",
 ]
@@ -175,6 +177,38 @@ def too_large(size: int, most: int, verb: str = "pass") -> str:
         f"{size:,} bytes, at most {most:,} fit: store the data elsewhere and {verb} a "
         "reference, or raise RQUEUE_MAX_BODY (setting max_body)"
     )
+
+
+# -- what is kept of its end -----------------------------------------------------------------------
+
+
+class Record(NamedTuple):
+    """What is kept of an ended job. `payload`: result JSON (done), cause JSON (dead), or empty."""
+
+    state: JobState
+    ended_ms: int
+    payload: bytes
+
+
+_STATE_OF_LETTER = {
+    b"D": JobState.DONE,
+    b"F": JobState.DEAD,
+    b"C": JobState.CANCELLED,
+    b"P": JobState.PURGED,
+    b"E": JobState.EXPIRED,
+    b"R": JobState.DISPLACED,
+    b"M": JobState.MOVED,
+}
+
+
+def parse_record(record: bytes) -> Record:
+    """Parse `<letter><ended_ms>:<payload>`, as it is kept of a job. Raises Undecodable."""
+    head, colon, payload = record.partition(b":")
+    state = _STATE_OF_LETTER.get(head[:1])
+    digits = head[1:]
+    if state is None or not colon or not digits.isdigit():
+        raise Undecodable("not the record of an ended job", record)
+    return Record(state, int(digits), payload)
 
 
 def encode_result(value: Any, task: str = "") -> bytes:

@@ -1,4 +1,4 @@
-"""A job as it is stored, handed out and ended: states, outcomes, deliveries, records.
+"""A job as it is stored, handed out and ended: states, outcomes, deliveries.
 
 Stored in the hash `jobs` as `header;envelope`. The header is text, `position,enqueued` or, once
 anything differs from the defaults, `position,enqueued,level,deliveries,attempts,max_deliveries,
@@ -27,10 +27,8 @@ __all__ = [
     "Header",
     "JobState",
     "Outcome",
-    "Record",
     "is_mark",
     "parse_header",
-    "parse_record",
     "parse_value",
     "sort_key",
 ]
@@ -348,32 +346,3 @@ class Delivery:
 
     def __hash__(self) -> int:
         return hash(self.id)
-
-
-class Record(NamedTuple):
-    """What is kept of an ended job. `payload`: result JSON (done), cause JSON (dead), or empty."""
-
-    state: JobState
-    ended_ms: int
-    payload: bytes
-
-
-_STATE_OF_LETTER = {
-    b"D": JobState.DONE,
-    b"F": JobState.DEAD,
-    b"C": JobState.CANCELLED,
-    b"P": JobState.PURGED,
-    b"E": JobState.EXPIRED,
-    b"R": JobState.DISPLACED,
-    b"M": JobState.MOVED,
-}
-
-
-def parse_record(record: bytes) -> Record:
-    """Parse `<letter><ended_ms>:<payload>`, as it is kept of a job. Raises Undecodable."""
-    head, colon, payload = record.partition(b":")
-    state = _STATE_OF_LETTER.get(head[:1])
-    digits = head[1:]
-    if state is None or not colon or not digits.isdigit():
-        raise Undecodable("not the record of an ended job", record)
-    return Record(state, int(digits), payload)

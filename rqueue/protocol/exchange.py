@@ -27,7 +27,7 @@ from rqueue.protocol.keys import queue_of
 from rqueue.protocol.kind_words import two_queues
 from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind, UnknownPolicy
 
-__all__ = ["Exchange", "plain_command"]
+__all__ = ["KNOWN", "Exchange"]
 
 R = TypeVar("R")
 
@@ -39,19 +39,6 @@ made anew, each script says so before it writes, and the other one is sent."""
 _KINDS_MOST = 3
 """How often one call is sent again because the queue is of another kind: it may be changed just
 then."""
-
-
-def plain_command(call: ScriptCall[Any]) -> tuple[Arg, ...] | None:
-    """What is sent of a call, in nearly all cases, and its reply is all that is to be read; None
-    where an `Exchange` has to say what comes when: for a queue that is, or is to become, none of
-    the plain kind, for a script that has not been loaded here yet, and where the call is to be
-    confirmed."""
-    name, key, args, _, needs, _, confirm = call  # its fields one by one would be slower
-    script = scripts.SCRIPTS.plain.get(name)
-    if script is None or KNOWN or needs or confirm is not None:
-        return None
-    # `ScriptCall.keys`, written out on the way of every call
-    return ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
 
 
 class Exchange(Generic[R]):

@@ -76,7 +76,8 @@ class Call(NamedTuple):
             check_arguments(args, kwargs, options)
         if isinstance(task, BoundTask):
             check = task.check
-            check(tuple(args), kwargs or {})
+            if kwargs or not check.least <= len(args) <= check.most:
+                check(tuple(args), kwargs or {})
             options = options or task.defaults
             if options.unique or options.limit or options.share:
                 return task.request(options, tuple(args), kwargs or {})

@@ -22,6 +22,8 @@ class QueueKeys(WorkflowKeys):
     namespace: str = "rqueue"
     base: str = field(init=False)
     meta: str = field(init=False)
+    results: str = field(init=False)
+    """How the names of all `result` lists begin."""
 
     def __post_init__(self) -> None:
         check_stored_queue(self.queue)
@@ -29,6 +31,7 @@ class QueueKeys(WorkflowKeys):
         base = f"{self.namespace}:{{{tag(self.queue)}}}:"
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "meta", base + "meta")
+        object.__setattr__(self, "results", base + "result:")
 
     def pattern(self, rest: str = "*") -> str:
         """A pattern of SCAN for keys of this queue. rest: of what follows `base`, as a pattern."""
@@ -295,7 +298,7 @@ class QueueKeys(WorkflowKeys):
 
     def result(self, id: str) -> str:
         """list of one record, with a lifetime: each waiter moves it onto itself."""
-        return f"{self.base}result:{id}"
+        return self.results + id
 
     def stop(self, id: str) -> str:
         """list: one element when the code of a job that was cancelled runs no more. 60 s."""

@@ -33,9 +33,9 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.model.causes import EXPIRED, why_dead
-from rqueue.model.envelope import decode_result
+from rqueue.model.envelope import Record, decode_result, parse_record
 from rqueue.model.expect import expect_number
-from rqueue.model.job import JobState, Record, parse_record
+from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
@@ -140,11 +140,12 @@ class ResultWait:
         patience: float | None = None,
         server: Callable[[], str] = str,
     ) -> None:
-        if timeout is not None:
+        # looked at once more only where it is none of the usual, or NaN
+        if timeout is not None and (type(timeout) not in (float, int) or timeout != timeout):
             expect_number("timeout", timeout, "a number of seconds, or None", least=-math.inf)
         self.id = id
         self.timeout = timeout
-        self._list = keys.result(id)
+        self._list = keys.results + id
         self._keys = keys
         self._server = server
         self._slice = WAIT_SLICE_S if patience is None else min(WAIT_SLICE_S, patience * 0.6)

@@ -7,7 +7,8 @@ from typing import Any
 
 from rqueue.errors import ConfigError, WorkflowEnded
 from rqueue.model.confirmation import stricter
-from rqueue.model.job import JobState, parse_header, parse_record
+from rqueue.model.envelope import parse_record
+from rqueue.model.job import JobState, parse_header
 from rqueue.model.parents import LOST_MS, PARENTS_MAX, Parents
 from rqueue.protocol.commands.enqueue import BATCH
 from rqueue.protocol.commands.streams import StreamRead

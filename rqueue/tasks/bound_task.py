@@ -198,7 +198,8 @@ class BoundTask(Generic[P, R]):
         asked. Raises BadArguments; ConfigError and NotEncodable where it is to be unique, or names
         a limit or a share, and has no key."""
         check = self.check
-        check(args, kwargs)
+        if kwargs or not check.least <= len(args) <= check.most:
+            check(args, kwargs)
         if options is not NO_OPTIONS and (options.unique or options.limit or options.share):
             options = keyed(options, self.name, check.arguments(args, kwargs))
         # past its own constructor: half the time
@@ -227,7 +228,7 @@ class BoundTask(Generic[P, R]):
 
     def _send(self, options: Options, args: Any, kwargs: Any) -> JobHandle[R]:
         request = self.request(options, args, kwargs, self.queue)
-        enqueuer = self._enqueuer or DEFAULTS.enqueuer(self.queue)
+        enqueuer = self._enqueuer or DEFAULTS.enqueuers[self.queue]
         return enqueuer.enqueue_request(request)
 
     async def _asend(self, options: Options, args: Any, kwargs: Any) -> AsyncJobHandle[R]:

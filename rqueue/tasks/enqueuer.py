@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rqueue.tasks.request import JobRequest
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rqueue.client._async.job_handle import AsyncJobHandle
     from rqueue.client._sync.job_handle import JobHandle
 
-__all__ = ["DEFAULTS", "AsyncEnqueuer", "Enqueuer"]
+__all__ = ["DEFAULTS", "AsyncEnqueuer", "Enqueuer", "MadeEnqueuers"]
 
 
 class Enqueuer(Protocol):
@@ -40,13 +40,24 @@ class AsyncEnqueuer(Protocol):
         ...
 
 
-class Defaults:
-    """What stores the jobs of tasks that name no sender: functions from a queue's name to its
-    enqueuer, called at every enqueue. The package sets them when it is imported (the queues of the
-    process), and an integration may put its own in their place. That of asyncio is another one: its
-    client belongs to a loop."""
+class MadeEnqueuers(dict[str, Enqueuer]):
+    """Enqueuers by the names of their queues: each is made when it is looked up, and not kept."""
 
-    enqueuer: Callable[[str], Enqueuer]
+    def __init__(self, make: Callable[[str], Enqueuer]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, queue: str) -> Enqueuer:
+        return self._make(queue)
+
+
+class Defaults:
+    """What stores the jobs of tasks that name no sender, by the name of the queue; looked up at
+    every enqueue. The package sets it when it is imported (the queues of the process), and an
+    integration may put its own in their place. That of asyncio is called, since it is another one
+    in each loop, to which its client belongs."""
+
+    enqueuers: Mapping[str, Enqueuer]
     async_enqueuer: Callable[[str], AsyncEnqueuer]
 
 

@@ -37,7 +37,7 @@ class Enqueues(Generic[R]):
         """Enqueue it, each of its jobs into the queue of its task; see `Queue.enqueue_workflow`."""
         task, spread = self._goes_to()
         # a queue, and not any enqueuer: a workflow is several jobs
-        store: Any = task._enqueuer or DEFAULTS.enqueuer(task.queue)
+        store: Any = task._enqueuer or DEFAULTS.enqueuers[task.queue]
         handle: WorkflowHandle[R] = taker_of(store).enqueue_workflow(self, id=id, spread=spread)
         return handle
 

@@ -18,8 +18,9 @@ from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
-from rqueue.protocol.exchange import Exchange, plain_command
+from rqueue.protocol.exchange import Exchange
 from rqueue.transport import stand_in
+from rqueue.transport.connection import plain_command
 from rqueue.transport.home_loop import HomeLoop
 from rqueue.transport.redis_client import is_cluster, url_of
 from rqueue.transport.server_check import check_greeting, check_refusal

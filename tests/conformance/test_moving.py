@@ -11,8 +11,8 @@ import pytest
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, JobMoved, QueueFull, UnknownQueue
-from rqueue.model.envelope import Envelope
-from rqueue.model.job import Delivery, JobState, parse_record
+from rqueue.model.envelope import Envelope, parse_record
+from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_filter import JobFilter
 from rqueue.protocol import commands
 from rqueue.protocol.forwarding import forwarding

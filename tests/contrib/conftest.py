@@ -11,7 +11,7 @@ import rqueue
 from rqueue.client._sync.queue import Queue
 from rqueue.client.default_queues import disconnect
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.tasks.enqueuer import DEFAULTS
+from rqueue.tasks.enqueuer import DEFAULTS, MadeEnqueuers
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,7 @@ def _django() -> Iterator[None]:
 
 
 def _as_without_django() -> None:
-    DEFAULTS.enqueuer = rqueue._default_queue
+    DEFAULTS.enqueuers = MadeEnqueuers(rqueue._default_queue)
     DEFAULTS.async_enqueuer = rqueue._default_async_queue
 
 

@@ -18,8 +18,10 @@ from rqueue.model.envelope import (
     decode_result,
     encode_result,
     pack,
+    parse_record,
     unpack,
 )
+from rqueue.model.job import JobState
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(
@@ -269,3 +271,27 @@ def test_a_broken_result() -> None:
 
 def test_the_envelope_is_plain_json() -> None:
     assert orjson.loads(pack("t", (1,), {"a": 2})) == ["t", [1], {"a": 2}]
+
+
+@pytest.mark.parametrize(
+    ("letter", "state"),
+    [
+        ("D", JobState.DONE),
+        ("F", JobState.DEAD),
+        ("C", JobState.CANCELLED),
+        ("P", JobState.PURGED),
+        ("E", JobState.EXPIRED),
+        ("R", JobState.DISPLACED),
+        ("M", JobState.MOVED),
+    ],
+)
+def test_records(letter: str, state: JobState) -> None:
+    record = parse_record(f"{letter}1700000000000:a:b".encode())
+    assert record == (state, 1700000000000, b"a:b")
+    assert state.ended
+
+
+@pytest.mark.parametrize("record", [b"", b"D", b"D:", b"D12", b"X12:", b"D1x:", b":"])
+def test_broken_records(record: bytes) -> None:
+    with pytest.raises(Undecodable):
+        parse_record(record)

@@ -13,7 +13,6 @@ from rqueue.model.job import (
     has_crashed,
     is_mark,
     parse_header,
-    parse_record,
     parse_value,
     sort_key,
 )
@@ -134,28 +133,6 @@ def test_the_body_does_not_need_a_good_header() -> None:
 def test_marks() -> None:
     assert is_mark(b"!12")
     assert not is_mark(b"1,2;")
-
-
-@pytest.mark.parametrize(
-    ("letter", "state"),
-    [
-        ("D", JobState.DONE),
-        ("F", JobState.DEAD),
-        ("C", JobState.CANCELLED),
-        ("P", JobState.PURGED),
-        ("E", JobState.EXPIRED),
-    ],
-)
-def test_records(letter: str, state: JobState) -> None:
-    record = parse_record(f"{letter}1700000000000:a:b".encode())
-    assert record == (state, 1700000000000, b"a:b")
-    assert state.ended
-
-
-@pytest.mark.parametrize("record", [b"", b"D", b"D:", b"D12", b"X12:", b"D1x:", b":"])
-def test_broken_records(record: bytes) -> None:
-    with pytest.raises(Undecodable):
-        parse_record(record)
 
 
 def test_states_and_outcomes_are_words() -> None:

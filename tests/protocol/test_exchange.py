@@ -1,31 +1,15 @@
 """What an exchange does with what a server says, without one."""
 
-import pytest
 from redis import exceptions as rx
 
 from rqueue.errors import RedisBusy
-from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import commands, exchange
-from rqueue.protocol.exchange import Exchange, plain_command
+from rqueue.protocol.exchange import Exchange
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import Kind
-from rqueue.protocol.scripts import SCRIPTS
 
 KEYS = QueueKeys("q")
 NO_SCRIPT = rx.NoScriptError("No matching script. Please use EVAL.")
-
-
-def test_a_plain_command_is_what_an_exchange_sends(monkeypatch: pytest.MonkeyPatch) -> None:
-    call = commands.enqueue_one(KEYS, "id", b"body")
-    monkeypatch.setattr(SCRIPTS, "plain", {})
-    assert plain_command(call) is None  # its script is not loaded yet
-    monkeypatch.undo()
-    monkeypatch.setattr(exchange, "KNOWN", {})  # other tests of this process have queues of kinds
-    assert Exchange(call).command == plain_command(call)  # in this order: an exchange loads it
-    assert plain_command(call._replace(confirm=Confirmation(1, False, 5))) is None
-    assert plain_command(call._replace(needs=("ttl",))) is None
-    monkeypatch.setitem(exchange.KNOWN, KEYS.meta, Kind.parse("1 ttl levels"))
-    assert plain_command(call) is None
 
 
 def test_a_script_that_the_server_forgets_at_once_is_taught_once() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rqueue.model.job import is_mark, parse_record, parse_value
+from rqueue.model.envelope import parse_record
+from rqueue.model.job import is_mark, parse_value
 from rqueue.model.parents import Parents
 from tests.support.snapshot import Snapshot
 

@@ -11,7 +11,8 @@ from collections.abc import Collection
 from typing import Any
 
 from rqueue.errors import Undecodable
-from rqueue.model.job import Header, is_mark, parse_record
+from rqueue.model.envelope import parse_record
+from rqueue.model.job import Header, is_mark
 from rqueue.model.names import group_text
 from tests.support import (
     class_invariants,

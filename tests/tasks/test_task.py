@@ -15,7 +15,7 @@ from rqueue.errors import (
     UnknownTask,
 )
 from rqueue.tasks.decorator import task
-from rqueue.tasks.enqueuer import DEFAULTS
+from rqueue.tasks.enqueuer import DEFAULTS, MadeEnqueuers
 from rqueue.tasks.options import NO_OPTIONS, Options
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.request import JobRequest
@@ -69,7 +69,7 @@ def registry() -> Registry:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
-    monkeypatch.setattr(DEFAULTS, "enqueuer", lambda queue: calls)
+    monkeypatch.setattr(DEFAULTS, "enqueuers", MadeEnqueuers(lambda queue: calls))
     return calls
 
 

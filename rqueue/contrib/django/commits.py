@@ -26,7 +26,7 @@ from rqueue.client.held_enqueues import HeldEnqueues
 from rqueue.client.held_workflows import HeldWorkflow
 from rqueue.contrib.django.conf import conf
 from rqueue.contrib.outbox.workflows import refused_stream
-from rqueue.tasks.enqueuer import DEFAULTS
+from rqueue.tasks.enqueuer import DEFAULTS, MadeEnqueuers
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.stream import Stream
@@ -262,4 +262,4 @@ class AsyncCommitQueue:
 
 def install() -> None:
     """From now on, tasks of this process enqueue so."""
-    DEFAULTS.enqueuer, DEFAULTS.async_enqueuer = CommitQueue, AsyncCommitQueue
+    DEFAULTS.enqueuers, DEFAULTS.async_enqueuer = MadeEnqueuers(CommitQueue), AsyncCommitQueue

@@ -9,7 +9,8 @@ from orjson import dumps
 
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
-from rqueue.model.job import is_mark, parse_header, parse_record
+from rqueue.model.envelope import parse_record
+from rqueue.model.job import is_mark, parse_header
 from rqueue.model.parents import Parents
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.flow_notes import deadline_of, gathered_of, jobs_of, places_of

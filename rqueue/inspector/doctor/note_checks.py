@@ -8,7 +8,7 @@ from itertools import islice
 from rqueue.errors import Undecodable
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
-from rqueue.model.job import parse_record
+from rqueue.model.envelope import parse_record
 from rqueue.protocol import commands
 from rqueue.protocol.commands.job_notes import Notes, deaths, job_sizes, notes_page
 from rqueue.protocol.commands.queue_keys import guard_exists

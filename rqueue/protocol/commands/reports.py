@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.model.job import JobState, parse_record
+from rqueue.model.envelope import parse_record
+from rqueue.model.job import JobState
 from rqueue.model.log_line import LogLine
 from rqueue.model.progress import Progress, progress_of
 from rqueue.protocol.call import Arg, CommandCall, ScriptCall, text

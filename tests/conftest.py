@@ -199,6 +199,8 @@ def no_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.delenv("RQUEUE_URL", raising=False)
     for name in ("_settings", "_client", "_async_client"):
         monkeypatch.setattr(default_queues, name, None)
-    monkeypatch.setattr(default_queues, "_queues", {})
+    kept = dict(default_queues.QUEUES)
+    default_queues.QUEUES.clear()
     yield default_queues
     default_queues.disconnect()
+    default_queues.QUEUES.update(kept)

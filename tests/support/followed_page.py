@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from tests.support.patience import PATIENCE
+from tests.support.ports import free_port
 from tests.workers.pools import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,9 +40,7 @@ class FollowedPage:
         self._log = folder / "log"
         self._started: list[subprocess.Popen[bytes]] = []
         self._job = ""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = str(free.getsockname()[1])
+        self._port = str(free_port())
 
     def make_files(self) -> None:
         for name, text in self.files.items():

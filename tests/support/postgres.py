@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from itertools import count
@@ -13,6 +12,7 @@ from pathlib import Path
 import psycopg
 
 from tests.support.patience import PATIENCE
+from tests.support.ports import free_port
 
 PLACES = Path("/usr/lib/postgresql")
 
@@ -45,9 +45,7 @@ class Postgres:
         if self._user:
             shutil.chown(self._folder, self._user)
         data = self._folder / "data"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._control = [str(programs / "pg_ctl"), "-D", str(data), "-s", "-w"]
         self._run([str(programs / "initdb"), "-D", str(data), "-U", "rqueue", "-A", "trust", "-N"])
         said = f"-h 127.0.0.1 -p {self.port} -k {self._folder} -c autovacuum=off -c fsync=off"

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
-import random
-import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -23,16 +20,11 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import EmbeddedRedisError
 from rqueue.protocol.keys import QueueKeys
 from tests.support.patience import PATIENCE, until
+from tests.support.ports import free_node_port
 from tests.support.redis_server import MissingServer, Servers
 
 MASTERS = 3
 SLOTS = 16384
-BUS = 10_000
-"""What a node adds to its port for the nodes' talk among each other; Redis 6.2 knows no setting."""
-PORTS = range(14_000, 22_000)
-"""Ports of nodes. Neither they nor those of their bus are ones that the system hands out to
-clients, so a node that was killed finds its own free when it comes back."""
-
 NODE_TIMEOUT_MS = 2000
 """How long a master with replicas is silent before it counts as dead: less, and a busy machine
 makes dead ones of the living."""
@@ -300,32 +292,6 @@ def queue_in(slot: int, like: str = "queue", namespace: str = "rqueue") -> str:
 
 def port_of(server: EmbeddedRedis) -> int:
     return int(server.tcp_url.rpartition(":")[2].partition("/")[0])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def free_node_port() -> int:
-    """A port that is free together with that of its bus."""
-    while True:
-        port = random.SystemRandom().choice(PORTS)
-        if _free(port) and _free(port + BUS):
-            return port
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            return False
-    return True
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ import redis
 
 from rqueue.embedded.server import EmbeddedRedis
 from tests.support.patience import until
-from tests.support.redis_cluster import free_port, port_of
+from tests.support.ports import free_port
+from tests.support.redis_cluster import port_of
 from tests.support.redis_server import Servers
 
 NAME = "main"

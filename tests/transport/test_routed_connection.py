@@ -23,7 +23,8 @@ from rqueue.transport.redis_client import execute, open_client, url_of
 from rqueue.transport.routed_connection import RoutedConnection, connection_for
 from rqueue.transport.wake_listener import WakeListener
 from tests.support.patience import PATIENCE, until
-from tests.support.redis_cluster import SmallCluster, free_port, slot_of
+from tests.support.ports import free_port
+from tests.support.redis_cluster import SmallCluster, slot_of
 from tests.support.slot_moves import move_slot, move_slot_at_once, moves_at_once, moving
 
 

@@ -21,7 +21,8 @@ from rqueue.transport import server_check
 from rqueue.transport.redis_client import open_client, url_of
 from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
-from tests.support.redis_cluster import SmallCluster, free_port
+from tests.support.ports import free_port
+from tests.support.redis_cluster import SmallCluster
 from tests.support.stub_server import Refusing, StubServer
 from tests.workers.children import WorkerFixture, eventually
 from tests.workers.pools import Pool

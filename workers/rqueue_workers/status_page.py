@@ -27,6 +27,7 @@ ID_BYTES = 512
 WORDS_BYTES = 8192
 # phase, jobs done, fault, stop asked, length of words, words of shards
 _HEAD = struct.Struct("<qqqqqq")
+_DONE_AT = 8
 # number, id, started, hard deadline, acquired, queue index, length of the id, the number again;
 # written in this order, in one go, as the hot loop does it for every job
 _ROW = struct.Struct(f"<q{ID_BYTES}sddqHHq")
@@ -67,6 +68,8 @@ class StatusPage:
         self._doubts_at = self._rejoins_at + queues * _COUNT.size
         rows = self._doubts_at + queues
         self._map = mmap.mmap(-1, rows + slots * _ROW.size)
+        self.tally = memoryview(self._map)[_DONE_AT : _DONE_AT + _COUNT.size].cast("q")
+        """One number: the jobs that ended in this process. The worker adds to it in place."""
         self._number = 0
         self._rows = [rows + i * _ROW.size for i in range(slots)]
 
@@ -107,11 +110,6 @@ class StatusPage:
         """Count one more registration in a queue: the number is part of the consumer's name
         there."""
         _COUNT.pack_into(self._map, self._rejoins(queue), self.rejoins(queue) + 1)
-
-    def add_done(self, jobs: int) -> None:
-        """Count jobs that ended here."""
-        (count,) = _COUNT.unpack_from(self._map, 8)
-        _COUNT.pack_into(self._map, 8, count + jobs)
 
     def heard_of_shards(self) -> None:
         """Count one more word of a shard: its table is to be looked at."""
@@ -161,7 +159,7 @@ class StatusPage:
     @property
     def done(self) -> int:
         """Jobs that ended in this process."""
-        return int(struct.unpack_from("<q", self._map, 8)[0])
+        return self.tally[0]
 
     @property
     def shard_words(self) -> int:
@@ -219,6 +217,7 @@ class StatusPage:
 
     def close(self) -> None:
         """Unmap the page."""
+        self.tally.release()
         self._map.close()
 
 

@@ -56,6 +56,7 @@ class SettleCalls(EndedJobs):
         "_bytes_window",
         "_connection",
         "_page",
+        "_tally",
         "bodies",
         "follow_ups",
         "labels",
@@ -90,6 +91,7 @@ class SettleCalls(EndedJobs):
         self._bytes_window = bytes_window
         self._connection = connection
         self._page = page
+        self._tally = page.tally
 
     def run(self, call: ScriptCall[T]) -> T:
         """Run a call of this consumer, or one that sends its jobs on. Raises the tree of
@@ -288,7 +290,7 @@ class SettleCalls(EndedJobs):
         if back:
             self.released = True
         if ended := len(acks) + len(dones) + len(others):
-            self._page.add_done(ended)
+            self._tally[0] += ended
         if self.settle_first:
             self.settle_first = self.pending > 0
         jobs = self.took(pulled, asked=window is not None)
@@ -351,7 +353,7 @@ class SettleCalls(EndedJobs):
             return
         finally:
             self.flight = None
-        self._page.add_done(1)
+        self._tally[0] += 1
         self.reports.settled([id_])
         if others or has_dependants(value):
             self.owes_forward = True

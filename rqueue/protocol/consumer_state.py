@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
+from time import monotonic
 from typing import Any
 
 from rqueue.errors import LifecycleError, NotRegistered
@@ -28,7 +29,7 @@ from rqueue.protocol.credit import Credit
 from rqueue.protocol.credit_window import NO_CREDIT, CreditWindow
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.recall import Recall
-from rqueue.protocol.server_clock import ServerClock
+from rqueue.protocol.server_clock import LATE_MS, ServerClock
 
 __all__ = ["ConsumerState"]
 
@@ -193,7 +194,10 @@ class ConsumerState(CreditWindow):
         was a pull; without one it says nothing of the schedule, whose watcher goes on."""
         now, self.state, timer, self.stale, self._behind, jobs = pulled
         self.now = now
-        self.clock.read(now)
+        clock = self.clock
+        # `ServerClock.read`, which learns nothing from nearly all replies
+        if not clock.offset - LATE_MS < now - monotonic() * 1000 <= clock.offset:
+            clock.read(now)
         if jobs:
             if self.credit is None:
                 flat = iter(jobs)

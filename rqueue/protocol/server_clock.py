@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from time import monotonic
 
-__all__ = ["ServerClock"]
+__all__ = ["LATE_MS", "ServerClock"]
+
+LATE_MS = 50
+"""ms by which replies seem to come later than ever, before Redis's clock counts as set back."""
 
 
 class ServerClock:
@@ -20,7 +23,7 @@ class ServerClock:
         """A reply was made at this time."""
         offset = now - monotonic() * 1000
         # replies are late, never early: the largest is the best
-        if not self.offset - 50 < offset <= self.offset:
+        if not self.offset - LATE_MS < offset <= self.offset:
             self.offset = offset
 
     def ms(self, at: float) -> int:

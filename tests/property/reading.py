@@ -21,7 +21,7 @@ from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConnectionLost
 from rqueue.model.job import Delivery
-from rqueue.protocol import commands, consumer_calls, server_clock
+from rqueue.protocol import commands, consumer_calls, consumer_state, server_clock
 from rqueue.protocol.commands import Put, ScriptCall
 from rqueue.protocol.course import run_course
 from rqueue.protocol.credit import WindowCredit
@@ -136,6 +136,7 @@ class Reading(RuleBasedStateMachine):
             attempt,
             consumer,
             consumer_calls,
+            consumer_state,
             demand,
             dispatcher,
             outage,

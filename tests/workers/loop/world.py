@@ -18,7 +18,7 @@ import redis
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.job import parse_value
-from rqueue.protocol import server_clock
+from rqueue.protocol import consumer_state, server_clock
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.scripts import Scripts
 from rqueue.tasks.context import current_job
@@ -98,8 +98,8 @@ class World:
         put = self._patches.enter_context
         for module in (
             attempt, base, demand, departure, dispatcher, hearing, isolation, main_thread, outage,
-            recycling, route, shutdown, standby_thread, subscription, under_way, server_clock,
-            worker_module,
+            recycling, route, shutdown, standby_thread, subscription, under_way, consumer_state,
+            server_clock, worker_module,
         ):  # fmt: skip
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rqueue_workers.worker.prefetch import FIRST, MOST, PrefetchWindow
+from rqueue_workers.worker.prefetch import ENOUGH, ENOUGH_S, FIRST, MOST, PrefetchWindow
 
 
 def settled(seconds: float, slots: int = 1, rounds: int = 60) -> PrefetchWindow:
@@ -27,6 +27,19 @@ def test_it_grows_fast_but_not_at_once() -> None:
         credit.sample(credit.window, credit.window * 1e-6)
         windows.append(credit.window)
     assert windows == [FIRST, 4 * FIRST, 16 * FIRST, MOST]
+
+
+def test_what_was_added_teaches_once_and_all_together() -> None:
+    one, other = settled(0.001), settled(0.001)
+    for _ in range(ENOUGH):
+        one.jobs += 1
+        one.seconds += ENOUGH_S
+    one.learn()
+    other.sample(ENOUGH, ENOUGH * ENOUGH_S)
+    assert one.mean == pytest.approx(other.mean) and one.window == other.window
+    mean = one.mean
+    one.learn()
+    assert (one.mean, one.jobs, one.seconds) == (mean, 0, 0.0)
 
 
 def test_a_rare_long_job_does_not_undo_it() -> None:

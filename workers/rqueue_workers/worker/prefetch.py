@@ -8,11 +8,14 @@ IN_HAND_S = 0.05
 MOST = 256
 FIRST = 8
 
+ENOUGH, ENOUGH_S = 8, 0.005
+"""Jobs, or seconds of work, that teach something: one quick job by itself says little."""
+
 
 class PrefetchWindow:
     """Learns how long jobs take. `mean`: seconds a job, 0.0 before the first."""
 
-    __slots__ = ("fixed", "mean", "slots", "window")
+    __slots__ = ("fixed", "jobs", "mean", "seconds", "slots", "window")
 
     def __init__(self, slots: int = 1, fixed: int = 0) -> None:
         self.slots = slots
@@ -20,6 +23,16 @@ class PrefetchWindow:
         self.mean = 0.0
         self.window = fixed or FIRST
         """Jobs to hold unstarted, or for the main thread: to hold at all."""
+        self.jobs = 0
+        self.seconds = 0.0
+        """Jobs, and what they took, that it has still to learn from: the main thread adds to them,
+        until it is `ENOUGH`."""
+
+    def learn(self) -> None:
+        """Learn from what was added."""
+        jobs, seconds = self.jobs, self.seconds
+        self.jobs, self.seconds = 0, 0.0
+        self.sample(jobs, seconds)
 
     def sample(self, jobs: int, seconds: float) -> None:
         """Learn from `jobs` that took `seconds` of slots' time together."""

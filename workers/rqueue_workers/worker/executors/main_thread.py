@@ -23,6 +23,7 @@ from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.outcome import Ack, Done
+from rqueue_workers.worker.prefetch import ENOUGH, ENOUGH_S
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
 
@@ -166,7 +167,11 @@ class MainThreadExecutor:
         self._unmark()
         seconds = started - begun
         if count:
-            subscription.prefetch.sample(count, seconds)
+            prefetch = subscription.prefetch
+            prefetch.jobs += count
+            prefetch.seconds += seconds
+            if prefetch.jobs >= ENOUGH or prefetch.seconds >= ENOUGH_S:
+                prefetch.learn()
         return seconds
 
     def _long_way(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> bool:

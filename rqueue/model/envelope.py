@@ -211,8 +211,9 @@ def parse_record(record: bytes) -> Record:
     return Record(state, int(digits), payload)
 
 
-def encode_result(value: Any, task: str = "") -> bytes:
-    """A task's return value as kept in its record: JSON, or nothing at all for None.
+def encode_result(value: Any, task: str = "", most: int | None = None) -> bytes:
+    """A task's return value as kept in its record: JSON, or nothing at all for None. most: bytes
+    that it may have, None = any number.
 
     Raises NotEncodable.
     """
@@ -229,6 +230,8 @@ def encode_result(value: Any, task: str = "") -> bytes:
             raise NotEncodable("", task, f"{path}: {problem}" if path else problem)
         if payload == b"null":  # an Enum whose value is None
             return b""
+    if most is not None and len(payload) > most:
+        raise NotEncodable("", task, too_large(len(payload), most, "return"))
     return payload
 
 

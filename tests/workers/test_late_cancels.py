@@ -14,8 +14,8 @@ import pytest
 
 from rqueue.protocol import commands
 from rqueue.transport.redis_client import execute
-from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob
+from rqueue_workers.worker.executors import main_thread as main_thread_module
 from rqueue_workers.worker.executors import threads as threads_module
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
@@ -69,16 +69,16 @@ def behind(workers: WorkerFixture, threads: int) -> str:
 def in_code_of_the_worker(workers: WorkerFixture, patch: Patch) -> str:
     """Whether the main thread goes on that is interrupted when its job has just returned."""
     patch.setattr(CurrentJob, "strike", knock_late)
-    returned = Attempts.returned
+    new = main_thread_module._new
 
     def last(*args: Any) -> Any:
         if not DUE.is_set():
             DUE.set()
             while not STRUCK.wait(0.01):
                 pass
-        return returned(*args)
+        return new(*args)
 
-    patch.setattr(Attempts, "returned", last)
+    patch.setattr(main_thread_module, "_new", last)
     key = f"{workers.name}:k"
     job = workers.send("late.first", key)
     child = workers.child(app=(APP,))

@@ -20,7 +20,7 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.model.causes import GAVE_UP
-from rqueue.model.envelope import encode_result, too_large, unpack
+from rqueue.model.envelope import encode_result, unpack
 from rqueue.model.job import Delivery, Header, parse_value
 from rqueue.model.parents import read_results
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer
@@ -59,8 +59,6 @@ CALLERS = ("rqueue_workers.worker.executors.", "rqueue_workers.worker.composing"
 """The modules that call tasks' functions, and what integrations put around them."""
 
 NOTHING: Mapping[str, Any] = {}
-
-_new = tuple.__new__
 
 
 Decoded = tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]
@@ -215,23 +213,25 @@ class Attempts:
         return row if result is None else self.returned(row, plan, result, of)
 
     def returned(self, row: Ack, plan: Plan, result: Any, of: Subscription) -> Done | Unfinished:
-        """The outcome of a job that returned something."""
+        """The outcome of a job that returned something; the hot loop does the same by itself."""
         try:
-            payload = encode_result(result, plan.name)
-            if len(payload) > self.max_body:
-                raise NotEncodable("", plan.name, too_large(len(payload), self.max_body, "return"))
+            payload = encode_result(result, plan.name, self.max_body)
         except BaseException as raised:  # its classes are the user's code as well
-            if isinstance(raised, NotEncodable):
-                error = raised
-            else:
-                why = f"to read it raised {type(raised).__name__}"
-                error = NotEncodable("", plan.name, why)
-            cause = self._error(error, "exception", of.ms(row[6]), attempt_of(row[1]) + 1)
-            cause["why"] = GAVE_UP
-            log.error("job %s: %s; it goes to the dead letters", text(row[0]), error)
-            self._tell(self._on_dead, row, of, error)
-            return Unfinished(*row, "reject", error_name(type(error)), None, dumps(cause))
-        return _new(Done, (*row, plan.keep_ms, payload))
+            return self.unkept(row, plan, raised, of)
+        return Done(*row, plan.keep_ms, payload)
+
+    def unkept(self, row: Ack, plan: Plan, raised: BaseException, of: Subscription) -> Unfinished:
+        """The outcome of a job that returned what cannot be kept. raised: by the try to encode
+        it."""
+        if isinstance(raised, NotEncodable):
+            error = raised
+        else:
+            error = NotEncodable("", plan.name, f"to read it raised {type(raised).__name__}")
+        cause = self._error(error, "exception", of.ms(row[6]), attempt_of(row[1]) + 1)
+        cause["why"] = GAVE_UP
+        log.error("job %s: %s; it goes to the dead letters", text(row[0]), error)
+        self._tell(self._on_dead, row, of, error)
+        return Unfinished(*row, "reject", error_name(type(error)), None, dumps(cause))
 
     def failed(self, row: Ack, plan: Plan, error: BaseException, of: Subscription) -> Unfinished:
         """The outcome of a job that raised."""

@@ -12,6 +12,7 @@ from typing import Any
 from orjson import loads
 
 from rqueue.errors import SoftTimeLimit
+from rqueue.model.envelope import encode_result
 from rqueue.model.job import delivered_before, has_crashed
 from rqueue.tasks.context import current
 from rqueue.tasks.control import Cancelled
@@ -32,6 +33,8 @@ SETTLE_S = 0.01
 
 BATCH = 512
 NO_ARGUMENTS: list[Any] = []
+
+_new = tuple.__new__
 
 
 class MainThreadExecutor:
@@ -86,6 +89,7 @@ class MainThreadExecutor:
         other = subscription.others.append
         functions = self._functions.get
         attempts = self._attempts
+        plans = attempts.plans
         index = subscription.index
         mark = self._mark
         number = self._number
@@ -137,7 +141,7 @@ class MainThreadExecutor:
                     forks.leave(error)
                 finished = clock()
                 row = (id_, value, head, name, acquired, started, finished)
-                other(attempts.failed(row, attempts.plans[name], error, subscription))
+                other(attempts.failed(row, plans[name], error, subscription))
             else:
                 finished = clock()
                 row = (id_, value, head, name, acquired, started, finished)
@@ -146,11 +150,13 @@ class MainThreadExecutor:
                 else:
                     if forks.child:
                         break
-                    outcome = attempts.returned(row, attempts.plans[name], result, subscription)
-                    if type(outcome) is Done:
-                        done(outcome)
+                    plan = plans[name]
+                    try:
+                        payload = encode_result(result, plan.name, attempts.max_body)
+                    except BaseException as error:  # its classes are the user's code as well
+                        other(attempts.unkept(row, plan, error, subscription))
                     else:
-                        subscription.ended(outcome)
+                        done(_new(Done, (*row, plan.keep_ms, payload)))
             count += 1
             started = finished
             # as above

@@ -1,5 +1,5 @@
-"""How many jobs a worker's subscriptions may hold, whether there is something to report or to ask
-for, and when there will be."""
+"""How many jobs a worker's subscriptions may hold, which of them have something to report or to ask
+for, and when they will: these take the next steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import monotonic
 
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.attempt import Attempts
-from rqueue_workers.worker.current_job import CurrentJob
+from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.dealing import Dealing
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.threads import ThreadExecutor
@@ -87,6 +87,31 @@ class Demand(Dealing):
         if share < places:
             room = max(0, min(room, share - staying + len(subscription.todo)))
         return room
+
+    def look_around(self, but: Subscription | None = None) -> bool:
+        """Settle and pull wherever there is reason to, for all but one; whether there was."""
+        worked = False
+        now = monotonic()
+        for subscription in self.polling.in_turn() if self._several else self.subscriptions:
+            if subscription is but:
+                continue
+            route = subscription.route
+            if not route.away and self.wants(subscription, now):
+                self.step(subscription)
+                worked = True
+            elif route.apart and self.send_on(subscription):
+                worked = True
+        return worked
+
+    def step(self, subscription: Subscription, job: Now | None = None) -> None:
+        """Settle what ended in a subscription and pull. job: that of the main thread, if it is in
+        one."""
+        raise NotImplementedError
+
+    def send_on(self, subscription: Subscription, job: Now | None = None) -> bool:
+        """Go on with what goes on to other queues, on a cluster, if there is something to do;
+        whether there was. job: as in `step`."""
+        raise NotImplementedError
 
     def wants(self, subscription: Subscription, now: float, blocked: bool = False) -> bool:
         """Whether there is something to tell or to ask for."""

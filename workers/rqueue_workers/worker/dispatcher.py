@@ -152,21 +152,6 @@ class Dispatcher(Hearing):
         if monotonic() >= self._poll_at:
             self.poll()  # last: a client may wait for an outcome that was settled
 
-    def look_around(self, but: Subscription | None = None) -> bool:
-        """Settle and pull wherever there is reason to, for all but one; whether there was."""
-        worked = False
-        now = monotonic()
-        for subscription in self.polling.in_turn() if self._several else self.subscriptions:
-            if subscription is but:
-                continue
-            route = subscription.route
-            if not route.away and self.wants(subscription, now):
-                self.step(subscription)
-                worked = True
-            elif route.apart and self.send_on(subscription):
-                worked = True
-        return worked
-
     def send_on(self, subscription: Subscription, job: Now | None = None) -> bool:
         """Go on with what goes on to other queues, on a cluster, if there is something to do;
         whether there was. job: see `guarded`."""

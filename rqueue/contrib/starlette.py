@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from rqueue.client.default_queues import adisconnect, aqueue, configure
 from rqueue.errors import EvictionPolicy, RedisUnavailable
 from rqueue.logs import logger
+from rqueue.protocol.advice import describe
 from rqueue.settings import Settings
 from rqueue.transport.server_check import aserver_facts
 
@@ -60,7 +61,7 @@ async def _look() -> None:
     try:
         facts = await aserver_facts(aqueue().redis)
     except RedisUnavailable as error:
-        log.warning("%s; enqueues will fail until it answers", error)
+        log.warning("%s; enqueues will fail until it answers", describe(error))
         return
     problem = facts.replica or facts.problem
     if problem is not None and not isinstance(problem, EvictionPolicy):

@@ -24,7 +24,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("rqueue.inspector", "rqueue.embedded"),
     ("rqueue.spark",),
     ("rqueue.pipeline", "rqueue_workers.spec", "rqueue_workers.exit_codes"),
-    ("rqueue_workers.status_page", "rqueue_workers.pool_file"),
+    ("rqueue_workers.status_page", "rqueue_workers.pool_file", "rqueue_workers.outage_log"),
     ("rqueue_workers.worker",),
     ("rqueue.testing",),  # runs jobs by the parts of a worker
     ("rqueue_workers.pool",),

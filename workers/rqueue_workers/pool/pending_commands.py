@@ -20,6 +20,7 @@ from rqueue.transport.connection import Connection
 from rqueue.transport.knock import LOOK_S, SILENT_S, AnyKnock
 from rqueue.transport.lease_renewer import RenewalPace
 from rqueue.transport.pending_exchange import PendingExchange, PendingPing
+from rqueue_workers.outage_log import OutageLog
 
 log = logger("rqueue.pool")
 
@@ -96,7 +97,8 @@ class PendingCommands:
         self.clock = ServerClock(round((time.time() - time.monotonic()) * 1000))
         """Of this Redis."""
         self._alone = not of
-        self._name = f"Redis of queue {of}" if of else "Redis"
+        name = f"Redis of queue {of}" if of else "Redis"
+        self._lines = OutageLog(log, f"supervisor: {name}")
         self.again: Callable[[PendingCommand], None] = self.add
         """Puts on a list what is not done with one answer: it may go on in another queue."""
         self._silent = False
@@ -262,7 +264,9 @@ class PendingCommands:
     def _note_gone(self, error: Exception, now: float) -> None:
         if self._gone_at is None:
             self._gone_at = now
-            log.warning("supervisor: %s is gone: %s; waiting", self._name, error)
+            self._lines.begins(error, now)
+        else:
+            self._lines.lasts(error, now)
 
     def _goes_without(self, pending: PendingCommand) -> bool:
         """Whether it does not wait until this Redis is back: jobs are sent here from a queue that
@@ -277,8 +281,9 @@ class PendingCommands:
     def _found(self, now: float) -> None:
         self._pace.succeeded()
         self._heard_at = now
+        self._lines.known()
         if self._gone_at is not None:
-            log.warning("supervisor: %s is back after %.1f s", self._name, now - self._gone_at)
+            self._lines.over(now)
             self._gone_at = None
             if self._silent:
                 self._silent = False

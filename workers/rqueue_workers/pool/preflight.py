@@ -26,6 +26,7 @@ from rqueue.errors import (
 )
 from rqueue.logs import logger
 from rqueue.protocol import commands
+from rqueue.protocol.advice import describe
 from rqueue.protocol.call import Arg
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.result_wait import SHORTEST_WAIT_S
@@ -76,8 +77,10 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
                     raise
                 if str(error) != said:
                     said = str(error)
-                    how_long = "" if loading else f" at most {patience:g} s"
-                    log.warning("%s; waiting%s", said, how_long)
+                    if loading:
+                        log.warning("%s; waiting", said)
+                    else:
+                        log.warning("%s; waiting at most %g s", describe(error), patience)
             select.select([inbox], (), (), PAUSE)
             if {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT} & set(inbox.take()):
                 return False
@@ -140,7 +143,7 @@ def _of_cluster(
     if failures and (patient or not found):
         raise failures[0]
     for failure in failures:
-        log.warning("%s; the queues there are served when it is back", failure)
+        log.warning("%s; the queues there are served when it is back", describe(failure))
     return found
 
 

@@ -9,6 +9,7 @@ from time import monotonic
 
 from rqueue.errors import AuthenticationFailed, ServerError, UnusableServer
 from rqueue.logs import logger
+from rqueue_workers.outage_log import OutageLog
 
 log = logger("rqueue.worker")
 
@@ -30,7 +31,8 @@ class Outage:
 
     def __init__(self, of: str = "") -> None:
         self._proven = False
-        self._name = f"Redis of queue {of}" if of else "Redis"
+        name = f"Redis of queue {of}" if of else "Redis"
+        self._lines = OutageLog(log, f"worker process {getpid()}: {name}")
         self.since = 0.0
         """When it began, by monotonic time; 0.0 = Redis is there."""
         self.retry_at = 0.0
@@ -57,9 +59,9 @@ class Outage:
             self._said = str(error)
             if not self._quiet:
                 self._tries = 0
-                log.warning(
-                    "worker process %d: %s is gone: %s; waiting", getpid(), self._name, error
-                )
+                self._lines.begins(error, now)
+        elif not self._quiet:
+            self._lines.lasts(error, now)
         delay = min(LONGEST_S, FIRST_S * 2 ** min(self._tries, 10)) * (0.5 + 0.5 * random())
         self._tries += 1
         self.retry_at = now + delay
@@ -67,13 +69,11 @@ class Outage:
     def over(self) -> None:
         """A call succeeded."""
         self._proven = True
+        self._lines.known()
         if self.since:
             self._over_at = monotonic()
             if not self._quiet:
-                lasted = self._over_at - self.since
-                log.warning(
-                    "worker process %d: %s is back after %.1f s", getpid(), self._name, lasted
-                )
+                self._lines.over(self._over_at)
             self.since = self.retry_at = 0.0
 
     @property

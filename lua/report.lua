@@ -8,7 +8,7 @@
 --- REPLY: {now, {ids that this consumer does not hold: of these nothing is noted}}
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
 --- @include "queue/open"
---- @include "queue/constants"
+--- @include "queue/keep"
 --- @include "queue/sound_type"
 --- @include "consumer/open"
 --- @include "log/lines"
@@ -78,7 +78,7 @@ for i = at, #ARGV do
   local id = ARGV[i]
   if redis.call('HEXISTS', base .. 'jobs', id) == 0 then
     redis.call('UNLINK', base .. 'progress:' .. id)
-    redis.call('PEXPIRE', base .. 'log:' .. id, string.format('%d', tonumber(queue.keep) or KEEP_MS))
+    redis.call('PEXPIRE', base .. 'log:' .. id, string.format('%d', queue_keep(queue)))
   end
   watch_ring(base, id)
 end

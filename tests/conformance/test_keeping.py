@@ -94,3 +94,17 @@ def test_all_that_is_left_of_a_queue_that_rests(q: QueueFixture) -> None:
     keys = {key.decode() for key in q.queue.redis.scan_iter(q.queue.keys.base + "*")}
     lasting = {key for key in keys if q.queue.redis.pttl(key) < 0}
     assert lasting == {q.queue.keys.meta, q.queue.keys.history}
+
+
+@pytest.mark.parametrize("term", ["-1", "0"])
+def test_a_term_that_nobody_can_have_set_takes_no_record_away(q: QueueFixture, term: str) -> None:
+    """Of jobs that ended, and were cancelled: else such an id would be taken again, and a wait
+    for its result would end as that for a job that never was."""
+    q.put("ended", "cancelled")
+    q.queue.redis.hset(q.queue.keys.meta, "keep_ms", term)
+    c = q.join(1)
+    c.settle(ack=c.pull())
+    assert q.queue.cancel("cancelled")
+    assert set(q.look().records) == {"ended", "cancelled"}
+    assert 0 < q.queue.redis.pttl(q.queue.keys.ended) <= 20 * 60_000
+    assert not q.put("ended").created

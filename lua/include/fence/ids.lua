@@ -1,5 +1,5 @@
 --- @include "fence/older"
---- @include "queue/constants"
+--- @include "queue/keep"
 
 --- For how long a shard may know the ids of jobs that came before keys left it: as long as one of them lives, and then for
 --- as long as records last. Until then who enqueues such an id elsewhere asks here first.
@@ -47,7 +47,7 @@ local function fence_ids_known(base, queue)
     return true
   end
   -- records last for two terms at the most
-  if queue.now - tonumber(row[2]) < 2 * (tonumber(queue.keep) or KEEP_MS) then return true end
+  if queue.now - tonumber(row[2]) < 2 * queue_keep(queue) then return true end
   redis.call('HDEL', meta, 'ids_fence', 'ids_gone', 'ids_tailed')
   return false
 end

@@ -1,4 +1,4 @@
---- @include "queue/constants"
+--- @include "queue/keep"
 
 --- Records of ended jobs: what an id became, and its result. They live in two generations, `ended` and `ended:old`,
 --- turned over every `keep_ms`, so that forgetting costs nothing per job: a record lasts between one and two terms. The
@@ -7,13 +7,13 @@
 --- Whether the generations are to be turned over, or none has begun.
 local function records_due(queue)
   local since = tonumber(queue.since)
-  return not since or queue.now - since >= (tonumber(queue.keep) or KEEP_MS)
+  return not since or queue.now - since >= queue_keep(queue)
 end
 
 --- Turn the generations over where the current one is old enough. Returns the lifetime of the one that begins then, ms.
 local function records_turn(base, queue)
   if not records_due(queue) then return nil end
-  local keep = tonumber(queue.keep) or KEEP_MS
+  local keep = queue_keep(queue)
   if tonumber(queue.since) then
     redis.call('UNLINK', base .. 'ended:old')
     -- its lifetime goes with it: twice the term from its beginning, which is now a term ago, or more

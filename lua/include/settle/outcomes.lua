@@ -1,4 +1,4 @@
---- @include "queue/constants"
+--- @include "queue/keep"
 --- @include "held/take_in_order"
 --- @include "result/records"
 --- @include "history/batch"
@@ -79,7 +79,7 @@ local function outcomes_end(base, queue, me, said, arguments, batch, rows)
         local keep, record = tonumber(arguments[at + 1]), plain .. arguments[at + 2]
         if keep == 0 then
           record = plain .. '-'
-        elseif keep and keep > (tonumber(queue.keep) or KEEP_MS) then
+        elseif keep and keep > queue_keep(queue) then
           lasting = lasting or {}
           lasting[#lasting + 1] = { id, record, keep }
         end

@@ -16,6 +16,6 @@ local function lifetime_gone(base)
   if row[1] == '1' and redis.call('EXISTS', base .. 'jobs') == 1 then return end
   -- what goes to other queues is sent first, and a target of others stays
   if all_keys_needed(base) then return end
-  local after = string.format('%d', math.max(1, tonumber(row[2]) or 0))
+  local after = string.format('%d', math.min(math.max(1, tonumber(row[2]) or 0), 2 ^ 50))
   for _, key in ipairs(all_keys(base, nil, true)) do redis.call('PEXPIRE', key, after) end
 end

@@ -4,9 +4,10 @@
 ---   wait: "1" = the caller takes what comes from the result list, by its next command: the record of an ended job is
 ---     there then, and an empty text where the job is not known
 --- REPLY: {now, state, record}; state: ended (with record), unknown; or with wait "live"; else {now, state, "", due,
----   paused, consumers, holder, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or "0"; paused:
----   1 or 0; consumers: that acquire; holder: who has it, else ""; began: ms, where it is noted that it runs, else 0;
----   attempts: that failed; error: of the last one, JSON, else ""
+---   paused, consumers, alive, holder, until, began, attempts, error}; state: ready, scheduled, parked, held; due: ms or
+---   "0"; paused: 1 or 0; consumers: that acquire; alive: those of them whose leases have not ended; holder: who has it,
+---   else ""; until: the end of its lease, ms; began: ms, where it is noted that it runs, else 0; attempts: that failed;
+---   error: of the last one, JSON, else ""
 --- ERRORS: SCHEMA
 --- @include "queue/clock"
 --- @include "queue/schema"
@@ -75,7 +76,8 @@ end
 --- @include "job/value"
 --- @include "schedule/member"
 --- @include "held/scan"
-local state, holder, began = 'ready', '', 0
+--- @include "consumer/serving"
+local state, holder, until_, began = 'ready', '', '0', 0
 local job = value_parse(value)
 local due = redis.call('ZSCORE', base .. 'scheduled', schedule_member(job, id))
 if due then
@@ -90,6 +92,7 @@ else
   holder = held_scan_holder(base, id) or ''
   if holder ~= '' then
     state = 'held'
+    until_ = redis.call('ZSCORE', base .. 'consumers', holder) or '0'
     local note = redis.call('HGET', base .. 'running:' .. holder, id) or ''
     local delivery, started = string.match(note, '^(%d+),%d+,(%d+)$')
     began = tonumber(delivery) == job.deliveries and tonumber(started) or 0
@@ -97,6 +100,6 @@ else
 end
 local errors = redis.call('HGET', base .. 'errors', id) or ''
 local paused = redis.call('HGET', meta, 'paused') == '1' and 1 or 0
-local consumers = redis.call('ZCARD', base .. 'consumers') - redis.call('SCARD', base .. 'browsers')
-return { now, state, '', due or '0', paused, consumers, holder, began, job.attempts,
+local consumers, alive = consumer_serving(base, now)
+return { now, state, '', due or '0', paused, consumers, alive, holder, until_, began, job.attempts,
   string.match(errors, '[^\n]*$') }

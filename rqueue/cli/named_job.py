@@ -55,7 +55,13 @@ def _say_what_keeps_it(inspector: Inspector, job: JobInfo) -> None:
     if job.state.ended or job.state is JobState.HELD:
         return
     facts = inspector.queue(job.queue)
-    reason = why_it_waits(job.state, job.queue, paused=facts.paused, consumers=facts.serving)
+    reason = why_it_waits(
+        job.state,
+        job.queue,
+        paused=facts.paused,
+        consumers=facts.serving,
+        lapsed=facts.acquiring - facts.serving,
+    )
     if reason:
         say(f"job '{job.id}' is {job.state}, and {reason}; waiting")
 

@@ -95,6 +95,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         look.job.queue,
         paused=facts.paused,
         consumers=facts.serving,
+        lapsed=facts.acquiring - facts.serving,
         due_in_ms=look.job.due_ms - look.now,
         unheard=why_unheard(look.job, facts, consumers),
         limits=full_limits(limits, used),

@@ -17,6 +17,7 @@ from rqueue.protocol.commands.consumer_rows import last_lease
 from rqueue.protocol.commands.deletion import is_there
 from rqueue.protocol.commands.queue_keys import queue_exists
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.waiting import LEASE_GRACE_MS
 from rqueue.transport.redis_client import execute
 
 COUNTERS = (
@@ -44,8 +45,6 @@ SETTINGS = (
     "ring_bytes",
     *("dead_letters", "alert_depth"),
 )
-LEASE_GRACE_MS = 5_000
-"""A lease that ended has to be reclaimed; for so long it is no problem that it was not yet."""
 TARGETS = ("dead_to", "expired_to")
 
 
@@ -179,7 +178,8 @@ def _looked(client: redis.Redis, keys: QueueKeys, counts: commands.Counts) -> Qu
     info = info_of(keys.queue, counts)
     if not info.waiting or not info.acquiring:
         return info
-    ended = info.now - execute(client, last_lease(keys), queue=keys.queue)
+    call = last_lease(keys, info.consumers["browsers"])
+    ended = info.now - execute(client, call, queue=keys.queue)
     return replace(info, forsaken_ms=round(ended)) if ended > LEASE_GRACE_MS else info
 
 

@@ -202,10 +202,12 @@ class ResultWait:
                 state,
                 self._keys.queue,
                 paused=seen.paused,
-                consumers=seen.consumers,
+                consumers=seen.alive,
+                lapsed=seen.consumers - seen.alive,
                 due_in_ms=seen.due_ms - seen.now,
                 failed=error_said(seen.attempts, seen.error),
                 holder=seen.holder,
+                lapsed_ms=seen.now - seen.lease_ends_ms if seen.holder else 0,
                 runs_ms=seen.now - seen.began_ms if seen.began_ms else 0,
                 waiter=self._waiter(),
             )

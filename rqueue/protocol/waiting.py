@@ -8,9 +8,12 @@ import orjson
 
 from rqueue.model.job import JobState
 
-__all__ = ["error_said", "why_it_waits"]
+__all__ = ["LEASE_GRACE_MS", "error_said", "why_it_waits"]
 
 LONGEST_ERROR = 200
+
+LEASE_GRACE_MS = 5_000
+"""A lease that ended has to be reclaimed; for so long it is no problem that it was not yet."""
 
 
 def why_it_waits(
@@ -19,9 +22,11 @@ def why_it_waits(
     *,
     paused: bool,
     consumers: int,
+    lapsed: int = 0,
     due_in_ms: float = 0,
     failed: str = "",
     holder: str = "",
+    lapsed_ms: float = 0,
     runs_ms: float = 0,
     unheard: str = "",
     limits: Sequence[str] = (),
@@ -30,15 +35,19 @@ def why_it_waits(
     """What became of a job in this state so far, and what keeps it from being run now; "" where
     nothing but its turn does.
 
-    consumers: of its queue, browsers apart. due_in_ms: of a scheduled job, until it is due. failed:
+    consumers: of its queue that are alive, browsers apart. lapsed: others of it, whose leases have
+    ended. due_in_ms: of a scheduled job, until it is due. failed:
     its last attempt and the error, as `error_said` says it. holder: the consumer that has it;
-    runs_ms: for how long it has been running there, as far as that is known. unheard: why none of
+    lapsed_ms: since when its lease has ended; runs_ms: for how long it has been running there, as
+    far as that is known. unheard: why none of
     the consumers takes it. limits: of one that waits for permits, in words, those of which none is
     free. waiter: the job of the same queue whose code waits for this one, "" where none does.
     """
     said = [failed] if failed else []
     if state is JobState.HELD and holder:
         runs = f", and has been running it for {_span(runs_ms)}" if runs_ms > 0 else ""
+        if lapsed_ms > LEASE_GRACE_MS:
+            runs = f", whose lease ended {_span(lapsed_ms)} ago, and no pool has taken the job back"
         said.append(f"consumer '{holder}' has it{runs}")
     reasons = [f"waits for {limit}" for limit in limits]
     if state in (JobState.READY, JobState.SCHEDULED, JobState.PARKED):
@@ -46,7 +55,7 @@ def why_it_waits(
             again = "is tried again" if failed else "is due"
             reasons.append(f"it {again} in {_span(due_in_ms)}")
         if not consumers:
-            reasons.append(f"no worker serves queue '{queue}'")
+            reasons.append(f"no worker serves queue '{queue}'{_lapsed(lapsed)}")
         elif state is JobState.PARKED:
             reasons.append(f"no worker that serves queue '{queue}' knows its task")
         elif unheard:
@@ -77,6 +86,15 @@ def error_said(attempts: int, error: bytes) -> str:
     if len(what) > LONGEST_ERROR:
         what = what[:LONGEST_ERROR] + "…"
     return f"attempt {attempts} failed ({what})" if what else f"attempt {attempts} failed"
+
+
+def _lapsed(consumers: int) -> str:
+    if not consumers:
+        return ""
+    whose = "the lease of its one consumer has"
+    if consumers > 1:
+        whose = f"the leases of its {consumers} consumers have"
+    return f" any more: {whose} ended"
 
 
 def _span(ms: float) -> str:

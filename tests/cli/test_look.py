@@ -58,8 +58,16 @@ def test_a_queue_whose_consumers_leases_have_all_ended(
     wanted = r"^unserved +the leases of its consumers have ended, the last one [\d.]+\S* (\w+ )?ago"
     assert re.search(wanted, said, re.M), said
     assert read("queues", queue.name)["forsaken_ms"] >= 100_000
-    shown = run("show", "later", "-q", queue.name).stdout
-    assert f"no worker serves queue '{queue.name}'" in shown
+    shown = " ".join(run("show", "later", "-q", queue.name).stdout.split())
+    gone = (
+        f"no worker serves queue '{queue.name}' any more: the lease of its one consumer has ended"
+    )
+    assert gone in shown
+    said = run("result", "later", "-q", queue.name, "--timeout", "0", code=5).stderr
+    assert gone in said
+    with queue.consumer(mode="browse", renew=False) as browser:
+        browser.pull()
+        assert mine().endswith("unserved"), "who only looks serves nothing"
 
 
 def test_what_has_ended_in_its_place_is_told_apart(run: Run, read: Read, queue: Queue) -> None:

@@ -317,7 +317,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             ),
             Sample(consumer_rows.consumer_row(keys, "c9"), consumer_rows.ConsumerRow({}, 0, 0)),
         ],
-        "last_lease": [Sample(consumer_rows.last_lease(keys), 9500.5)],
+        "last_lease": [Sample(consumer_rows.last_lease(keys, 1), 9500.5)],
         "registered_names": [Sample(consumer_rows.registered_names(keys), ["c1", ODD])],
         "worker_of": [
             Sample(consumer_rows.worker_of(keys, "c1"), "w1"),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import redis
 
 from rqueue.inspector.doctor.findings import Action, Finding
-from rqueue.inspector.queues import LEASE_GRACE_MS
 from rqueue.protocol.commands.consumer_checks import consumer_places, held_bytes, movement
 from rqueue.protocol.commands.consumer_rows import number_in
 from rqueue.protocol.commands.job_notes import job_sizes
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.waiting import LEASE_GRACE_MS
 from rqueue.text.numbers import many
 from rqueue.transport.redis_client import execute
 

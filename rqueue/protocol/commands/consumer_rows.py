@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from rqueue.protocol.call import Arg, CommandCall
@@ -53,7 +54,8 @@ def _read_leases(replies: Sequence[Any]) -> Leases:
 
 
 def _read_last_lease(replies: Sequence[Any]) -> float:
-    return max(scores(replies[0]).values(), default=0.0)
+    ends, browsers = scores(replies[0]), set(names(replies[1]))
+    return max((end for name, end in ends.items() if name not in browsers), default=inf)
 
 
 def _read_row(replies: Sequence[Any]) -> ConsumerRow:
@@ -84,10 +86,16 @@ def leases(keys: QueueKeys) -> CommandCall[Leases]:
     )
 
 
-def last_lease(keys: QueueKeys) -> CommandCall[float]:
-    """When the last lease of all ends, or has ended, in ms; 0 where nobody is registered."""
+def last_lease(keys: QueueKeys, browsers: int) -> CommandCall[float]:
+    """When the last lease of the consumers that acquire ends, or has ended, in ms; for ever where
+    none is found. browsers: how many others there are, whose leases may end later."""
     return CommandCall(
-        keys.meta, [("ZREVRANGE", keys.consumers, 0, 0, "WITHSCORES")], _read_last_lease
+        keys.meta,
+        [
+            ("ZRANGE", keys.consumers, -1 - browsers, -1, "WITHSCORES"),
+            ("SMEMBERS", keys.browsers),
+        ],
+        _read_last_lease,
     )
 
 

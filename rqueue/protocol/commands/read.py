@@ -109,9 +109,10 @@ class Shown(NamedTuple):
 class Awaited(NamedTuple):
     """state: ended (with the record), ready, scheduled, parked, held, unknown; with `wait` only
     "live". Of a job that has not ended, without it: when it is due (ms; 0 = not
-    scheduled), whether its queue is paused, how many consumers the queue has, browsers apart; who
-    holds it, and since when it runs there (ms; 0 = not known); how many of its attempts failed, and
-    the error of the last one as JSON.
+    scheduled), whether its queue is paused, how many consumers the queue has, browsers apart, and
+    how many of these are alive, by their leases; who holds it, when the lease of that one ends (ms;
+    0 = nobody does), and since when it runs there (ms; 0 = not known); how many of its attempts
+    failed, and the error of the last one as JSON.
     """
 
     now: int
@@ -120,7 +121,9 @@ class Awaited(NamedTuple):
     due_ms: int = 0
     paused: bool = False
     consumers: int = 0
+    alive: int = 0
     holder: str = ""
+    lease_ends_ms: float = 0
     began_ms: int = 0
     attempts: int = 0
     error: bytes = b""
@@ -175,7 +178,7 @@ def _read_awaited(reply: Any) -> Awaited:
     state = state.decode() if isinstance(state, bytes) else state
     if len(reply) == 3:
         return Awaited(reply[0], state, reply[2])
-    now, _, record, due, paused, consumers, holder, began, attempts, error = reply
+    now, _, record, due, paused, consumers, alive, holder, until, began, attempts, error = reply
     return Awaited(
         now,
         state,
@@ -183,7 +186,9 @@ def _read_awaited(reply: Any) -> Awaited:
         int(due),
         bool(paused),
         consumers,
+        alive,
         text(holder),
+        float(until),
         began,
         attempts,
         error,

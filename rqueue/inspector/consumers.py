@@ -25,8 +25,8 @@ class ConsumerInfo:
     `state`: the list it is in. `window_jobs`, `window_bytes`: what it may hold in all (bytes 0: no
     limit). `held`: jobs that it holds; `held_bytes` is kept only where it has a window in bytes.
     `lease_left_ms`: below 0 its lease ended. `slots`: jobs it can run at once. `since_ms`: when it
-    registered, ms. `unread`: wake-ups that it has not read. `standby`: 0 = it takes
-    jobs, else its place among those that stand by.
+    registered, ms. `unread`: wake-ups that it has not read. `standby`: 0 = it takes jobs, else its
+    place among those that stand by.
     """
 
     name: str

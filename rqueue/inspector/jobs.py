@@ -208,10 +208,9 @@ def jobs_page(
 
     ready: as they will be delivered, highest level first; the cursor is a position, so nothing is
     shown twice or left out while jobs are consumed. blocked: those behind others of their groups,
-    group by group. scheduled: by due time, without the parked
-    ones. parked: those that wait for a worker that knows their task. deferred: those that wait for
-    other jobs. held: by consumer. dead: by
-    time of death. ended (done, cancelled, purged, expired, displaced, moved): in no order, while
+    group by group. scheduled: by due time, without the parked ones. parked: those that wait for a
+    worker that knows their task. deferred: those that wait for other jobs. held: by consumer. dead:
+    by time of death. ended (done, cancelled, purged, expired, displaced, moved): in no order, while
     their records last. Raises ConfigError.
     """
     if not 1 <= limit <= PAGE_MAX:

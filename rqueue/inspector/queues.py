@@ -77,17 +77,17 @@ class QueueInfo:
 
     `ready` to `dead` are gauges, and `blocked`: jobs behind others of their groups. `parked` are
     those of `scheduled` that wait for a worker that knows their task. `levels`: the jobs in each
-    level in use, also those that have ended and leave at their turn. `accepted` and `counters`
-    only grow. `settings` are the options that were set; what is not there has its default. Times
-    are ms, 0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their
-    way to other queues; `ring_bytes`: of the jobs in a ring with a
-    limit in bytes; `unheard`: labels of ready jobs that no registered consumer selects, and
-    how many those are; `targets`: where its dead letters and its expired jobs go; `schedules`: how
-    many it has, and `next_tick_ms`: the first tick of them, also where that is past. `deferred`:
-    jobs that wait for others. `shares`: how many have ready jobs, over all levels. `shards`: over
-    how many it is spread, 0 = it is not; `fences`: of a shard, those whose earlier jobs it waits
-    for; `fenced`: others wait for its own. `forsaken_ms`: of one with waiting jobs, for how long
-    all leases of its consumers have been over, with no pool alive to reclaim these; 0 elsewhere.
+    level in use, also those that have ended and leave at their turn. `accepted` and `counters` only
+    grow. `settings` are the options that were set; what is not there has its default. Times are ms,
+    0 = none. `bounded`: of a queue with a limit, None elsewhere. `outgoing`: jobs on their way to
+    other queues; `ring_bytes`: of the jobs in a ring with a limit in bytes; `unheard`: labels of
+    ready jobs that no registered consumer selects, and how many those are; `targets`: where its
+    dead letters and its expired jobs go; `schedules`: how many it has, and `next_tick_ms`: the
+    first tick of them, also where that is past. `deferred`: jobs that wait for others. `shares`:
+    how many have ready jobs, over all levels. `shards`: over how many it is spread, 0 = it is not;
+    `fences`: of a shard, those whose earlier jobs it waits for; `fenced`: others wait for its own.
+    `forsaken_ms`: of one with waiting jobs, for how long all leases of its consumers have been
+    over, with no pool alive to reclaim these; 0 elsewhere.
     """
 
     name: str

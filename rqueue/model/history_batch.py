@@ -9,11 +9,11 @@ level 1) from `ZIPPED` rows on, since the compressor alone costs more than a who
 column whose values are all equal is that one value instead of a list; the last ones, `body`,
 `labels` and `share`, are left out where no row has them. `labels` are a list of those that differ,
 and which of them each row has. Times are differences: of `enqueued`, `due` and `acquired` to the
-row before; of `started` to the `finished` of the row
-before, which is nothing when a worker runs one job after the other; of `finished` to its own
-`started`. Ids that are ASCII of one length are stored byte by byte across the rows (all first
-characters, all second characters, ...), which puts what they have in common together: then the
-length stands where otherwise the list of the ids does, and they follow the NUL.
+row before; of `started` to the `finished` of the row before, which is nothing when a worker runs
+one job after the other; of `finished` to its own `started`. Ids that are ASCII of one length are
+stored byte by byte across the rows (all first characters, all second characters, ...), which puts
+what they have in common together: then the length stands where otherwise the list of the ids does,
+and they follow the NUL.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ State = Literal["open", "draining", "closed", "gone"]
 
 class Shard(NamedTuple):
     """One shard. number: its own for ever. state: it takes jobs (open), what it has goes and
-    nothing comes (draining), nothing is left (closed), its server is gone for good, and what it
-    had with it (gone). weight: its part of the keys. place: URL of
-    its server, "" = where the table is."""
+    nothing comes (draining), nothing is left (closed), its server is gone for good, and what it had
+    with it (gone). weight: its part of the keys. place: URL of its server, "" = where the table
+    is."""
 
     number: int
     state: State = "open"

@@ -171,8 +171,8 @@ class WindowCredit:
 class GrantCredit:
     """A grant that is used up by taking jobs; settling gives nothing back (Q-51).
 
-    Credit is counted when a job is delivered, not when it is asked for: a pull that
-    finds nothing costs nothing.
+    Credit is counted when a job is delivered, not when it is asked for: a pull that finds nothing
+    costs nothing.
     """
 
     narrows = True

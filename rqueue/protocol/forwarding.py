@@ -1,9 +1,9 @@
 """Sending what is in a queue's outbox to its targets, without I/O: calls out, replies in.
 
-Any client may do it, at any time, several at once: a job is enqueued into its target
-under its own id, which the target takes once (I8); that jobs have ended for which one waits there
-is counted once, job by job. Who dies between two calls leaves the job in the
-outbox, and the next one sends it again.
+Any client may do it, at any time, several at once: a job is enqueued into its target under its own
+id, which the target takes once (I8); that jobs have ended for which one waits there is counted
+once, job by job. Who dies between two calls leaves the job in the outbox, and the next one sends it
+again.
 """
 
 from __future__ import annotations

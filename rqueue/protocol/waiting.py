@@ -36,12 +36,12 @@ def why_it_waits(
     nothing but its turn does.
 
     consumers: of its queue that are alive, browsers apart. lapsed: others of it, whose leases have
-    ended. due_in_ms: of a scheduled job, until it is due. failed:
-    its last attempt and the error, as `error_said` says it. holder: the consumer that has it;
-    lapsed_ms: since when its lease has ended; runs_ms: for how long it has been running there, as
-    far as that is known. unheard: why none of
-    the consumers takes it. limits: of one that waits for permits, in words, those of which none is
-    free. waiter: the job of the same queue whose code waits for this one, "" where none does.
+    ended. due_in_ms: of a scheduled job, until it is due. failed: its last attempt and the error,
+    as `error_said` says it. holder: the consumer that has it; lapsed_ms: since when its lease has
+    ended; runs_ms: for how long it has been running there, as far as that is known. unheard: why
+    none of the consumers takes it. limits: of one that waits for permits, in words, those of which
+    none is free. waiter: the job of the same queue whose code waits for this one, "" where none
+    does.
     """
     said = [failed] if failed else []
     if state is JobState.HELD and holder:

@@ -45,29 +45,27 @@ class Options:
     attempt may take. `ttl`: seconds from its enqueue in which the job may be delivered, then it
     expires (Q-62). `keep`: seconds the result is kept. `headers`: text for the job's code.
     `labels`: small facts for its code, listings and reports. `mandatory`: refuse unless the queue
-    is there already (Q-20). `immediate`: refuse unless a consumer
-    takes the job at once (Q-19). `group`: of the jobs of one group one is in flight at a time, in
-    their order, in a queue of the kind `groups` (Q-65). `key`: of the jobs of one key only the
-    latest waits, in a queue of the kind `last_value`; an older one ends as displaced (Q-15).
-    `hold`: with a due time, the job keeps the place that it takes when it is enqueued (Q-63).
-    `front`: when it becomes ready it comes before all that waits in its level, so that of several
-    the last one goes first (A-17).
+    is there already (Q-20). `immediate`: refuse unless a consumer takes the job at once (Q-19).
+    `group`: of the jobs of one group one is in flight at a time, in their order, in a queue of the
+    kind `groups` (Q-65). `key`: of the jobs of one key only the latest waits, in a queue of the
+    kind `last_value`; an older one ends as displaced (Q-15). `hold`: with a due time, the job keeps
+    the place that it takes when it is enqueued (Q-63). `front`: when it becomes ready it comes
+    before all that waits in its level, so that of several the last one goes first (A-17).
     `sort_key`: a number or text by which jobs of a queue of the kind `sorted` stand (Q-14).
     `max_wait`: seconds that the enqueue may wait in all for room in a bounded queue whose producers
     wait (0: not at all; None: the setting; Q-67). `replicas`: the enqueue returns when so many of
     them have the job; `fsync`: when it is on disk; else NotConfirmed after `confirm_ms` (None: the
-    settings). `on_commit`: whether the enqueue waits for
-    the commit of the database transaction around it, where a framework's integration knows of one;
-    text names the database (None: as the integration's settings say). `unique`: of
-    calls that are alike there is one job at a time: True, a `Unique`, `Debounce` or `Throttle`;
-    False: not so, although the task says it. `after`: jobs of the same queue (handles, or ids) for
-    which this one waits. `on_failure`: what becomes of it where one of these is not done: "stop"
-    (the default), it is cancelled; "continue", it runs all the same; "wait", it waits until the
-    dead letter is requeued and done. `limit`: a `Concurrency` or `Rate`, or at most 8 of
-    them: of the jobs of the queue that name a limit so many are delivered at a time, or in a time,
-    as it allows; []: none, although the task says some. `share`: the name of a share, or a `Share`
-    of the call's arguments: those that have ready jobs take turns, by weight, whatever the others
-    have waiting.
+    settings). `on_commit`: whether the enqueue waits for the commit of the database transaction
+    around it, where a framework's integration knows of one; text names the database (None: as the
+    integration's settings say). `unique`: of calls that are alike there is one job at a time: True,
+    a `Unique`, `Debounce` or `Throttle`; False: not so, although the task says it. `after`: jobs of
+    the same queue (handles, or ids) for which this one waits. `on_failure`: what becomes of it
+    where one of these is not done: "stop" (the default), it is cancelled; "continue", it runs all
+    the same; "wait", it waits until the dead letter is requeued and done. `limit`: a `Concurrency`
+    or `Rate`, or at most 8 of them: of the jobs of the queue that name a limit so many are
+    delivered at a time, or in a time, as it allows; []: none, although the task says some. `share`:
+    the name of a share, or a `Share` of the call's arguments: those that have ready jobs take
+    turns, by weight, whatever the others have waiting.
 
     Raises ConfigError and InvalidName.
     """

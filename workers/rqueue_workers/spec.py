@@ -27,16 +27,16 @@ class WorkerSpec:
     app: modules to import for their tasks. queues: names, in the order that `strict` serves them;
     without `strict` they are served in turn. weights: by queue, its parts of the slots for each one
     of another; 1 for those that are not named. shards: those of the queues that are shards -> the
-    queue that is spread over them. threads, async_slots: jobs run at once in threads,
-    and on the event loop (both beside the one sync slot of the main thread, which is used when
-    `threads` is 0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 =
-    as many as are about 50 ms of work. select: an expression over labels, "" = all jobs.
-    max_jobs, max_rss: leave after so many jobs, or above so
-    many bytes of memory, when the running job is done; 0 = never. max_crashes: how often a job may
-    cost a worker its process, where neither it nor its task says so; 0 = as often as the queue
-    says. drain: seconds that running jobs get after the first SIGTERM. history_bodies: whose
-    envelopes the history holds, none, failed (attempts that did not succeed) or all.
-    history_labels: names of the labels and headers that its rows keep, "*" for all labels.
+    queue that is spread over them. threads, async_slots: jobs run at once in threads, and on the
+    event loop (both beside the one sync slot of the main thread, which is used when `threads` is
+    0). priority: the consumers' priority. prefetch: jobs held at most per queue, 0 = as many as are
+    about 50 ms of work. select: an expression over labels, "" = all jobs. max_jobs, max_rss: leave
+    after so many jobs, or above so many bytes of memory, when the running job is done; 0 = never.
+    max_crashes: how often a job may cost a worker its process, where neither it nor its task says
+    so; 0 = as often as the queue says. drain: seconds that running jobs get after the first
+    SIGTERM. history_bodies: whose envelopes the history holds, none, failed (attempts that did not
+    succeed) or all. history_labels: names of the labels and headers that its rows keep, "*" for all
+    labels.
     """
 
     settings: Settings

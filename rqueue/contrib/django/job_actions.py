@@ -31,8 +31,7 @@ def inspector() -> Iterator[Inspector]:
 
 class Action(NamedTuple):
     """One of them. states: of the jobs that it is for; none for one of queues. do: returns how many
-    jobs it changed, or whether the queue. past: what
-    the jobs, or the queue, are then."""
+    jobs it changed, or whether the queue. past: what the jobs, or the queue, are then."""
 
     label: str
     states: tuple[str, ...]

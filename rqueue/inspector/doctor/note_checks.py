@@ -110,8 +110,7 @@ def diagnose_marked(walk: Walk, subject: str) -> list[Finding]:
 
 
 def diagnose_leftovers(walk: Walk, which: Notes) -> list[Finding]:
-    """Notes of jobs that are not there. which: causes, errors, awaited,
-    parked, byte_waiters."""
+    """Notes of jobs that are not there. which: causes, errors, awaited, parked, byte_waiters."""
     ids = list(islice(_leftovers(walk, which), 250))
     if not ids:
         return []

@@ -3,9 +3,9 @@
 Counted are visits: each time that a job ran, retries too, for each of them keeps a worker busy. A
 visit arrives when the job was enqueued, when it was due, or when its run before ended, whatever was
 last. A run that was killed is one of them where it is known when it began
-(`rqueue.pipeline.times`); where not, it is counted apart. The range is divided
-into windows of equal length; the busiest one, by the work that arrived in it (seconds of runs), is
-what capacity is for.
+(`rqueue.pipeline.times`); where not, it is counted apart. The range is divided into windows of
+equal length; the busiest one, by the work that arrived in it (seconds of runs), is what capacity is
+for.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The aim: the share `quantile` of the waits within `target` seconds. How it is
-    simulated: `repetitions` of each set, of `jobs` each, from `seed`, at these multiples of the
-    measured load, of which 1 is one. Raises ConfigError."""
+    """The aim: the share `quantile` of the waits within `target` seconds. How it is simulated:
+    `repetitions` of each set, of `jobs` each, from `seed`, at these multiples of the measured load,
+    of which 1 is one. Raises ConfigError."""
 
     target: float
     quantile: float = 0.95
@@ -109,12 +109,11 @@ class Plan:
     """Workers for the queues of one pool. `workers`: the answer; `model_workers`: what the model
     alone says. `points`: all that was computed, by load and workers. `by_load`: the workers for
     each multiple of the load, never fewer for more of it; for other ones than 1 with fitted
-    arrivals only. `sets`: parameter
-    sets simulated. `error`: how far the model's waits are from the simulation's (fitted), as the
-    median of their relative difference where the simulation's is at least a tenth of the target;
-    None where there is no such point. `check`: the model against what was, with the workers there
-    were; None where history does not name them. Figures that contradict each other are not to be
-    trusted."""
+    arrivals only. `sets`: parameter sets simulated. `error`: how far the model's waits are from the
+    simulation's (fitted), as the median of their relative difference where the simulation's is at
+    least a tenth of the target; None where there is no such point. `check`: the model against what
+    was, with the workers there were; None where history does not name them. Figures that contradict
+    each other are not to be trusted."""
 
     measured: Measured
     goal: Goal

@@ -205,8 +205,8 @@ def _figures(
     fairness: dict[str, Any],
     length_ms: int,
 ) -> dict[str, Any]:
-    """The numbers at the top. per_second: jobs done, between the first row and the
-    last one (a second at least)."""
+    """The numbers at the top. per_second: jobs done, between the first row and the last one (a
+    second at least)."""
     ended = totals["done"] + totals["failed"]
     busy = sum(row["busy_ms"] for row in tables["workers"])
     present = sum(row["present_ms"] for row in tables["workers"])

@@ -76,8 +76,8 @@ def outgoing_done(keys: QueueKeys, members: Sequence[bytes]) -> ScriptCall[int]:
 
 
 class Joined(NamedTuple):
-    """waiting: how many of the jobs wait still, or did. outgoing: jobs and words of
-    their queue that are on their way to others now."""
+    """waiting: how many of the jobs wait still, or did. outgoing: jobs and words of their queue
+    that are on their way to others now."""
 
     waiting: int
     outgoing: int

@@ -48,10 +48,10 @@ class EntryPage(NamedTuple):
 
 class Counts(NamedTuple):
     """A queue in numbers. `parked`: of the scheduled, those that wait for a worker that knows their
-    task. `levels`: level -> elements, cancelled ones that no head passed yet
-    included (`marked` of them in all); `ready` is exact. `blocked`: those behind others of their
-    groups. `outgoing`: jobs on their way to other queues. `unheard`: labels, as people read them,
-    of ready jobs that no registered consumer selects -> jobs. Times are ms, 0 = none."""
+    task. `levels`: level -> elements, cancelled ones that no head passed yet included (`marked` of
+    them in all); `ready` is exact. `blocked`: those behind others of their groups. `outgoing`: jobs
+    on their way to other queues. `unheard`: labels, as people read them, of ready jobs that no
+    registered consumer selects -> jobs. Times are ms, 0 = none."""
 
     now: int
     meta: dict[str, str]

@@ -32,11 +32,11 @@ REMEMBERED = 1000
 class Isolation:
     """The one job that is to run alone in this process. Used under the dispatcher's lock.
 
-    Where the others do not end in time, the
-    process rests: for twice as long as it waited it waits for no crashed job, whichever comes, and
-    the next one will wait twice as long. So it stands still for at most half of the time, and
-    whatever ends lets the job run in the end. What it does not wait for it passes on: another
-    process may be free. What comes back at once found no taker, and is put aside.
+    Where the others do not end in time, the process rests: for twice as long as it waited it waits
+    for no crashed job, whichever comes, and the next one will wait twice as long. So it stands
+    still for at most half of the time, and whatever ends lets the job run in the end. What it does
+    not wait for it passes on: another process may be free. What comes back at once found no taker,
+    and is put aside.
     """
 
     def __init__(

@@ -29,9 +29,8 @@ class Plan:
     """How jobs of one task run here. time_limit, soft_time_limit: seconds, 0 = none. keep_ms: of
     the result, None = the queue's. most, crashes: attempts, and those of them that may cost a
     process, 0 = the queue's. plain: nothing has to be watched while it runs. queue: where its calls
-    go by default. early: its jobs are acked before they begin.
-    declares: the schedule of a periodic one. check: refuses arguments that the
-    task does not take."""
+    go by default. early: its jobs are acked before they begin. declares: the schedule of a periodic
+    one. check: refuses arguments that the task does not take."""
 
     name: str
     function: Any

@@ -41,8 +41,8 @@ class MainThreadExecutor:
     """Runs a subscription's jobs here and now.
 
     executors: the others, which get what turns out to be theirs. ack_early: acks a job before it
-    begins, and says whether it may. forks: tells whether this is a
-    child that a job forked; what such a one would run next was taken away.
+    begins, and says whether it may. forks: tells whether this is a child that a job forked; what
+    such a one would run next was taken away.
     """
 
     def __init__(

@@ -22,6 +22,7 @@ from rqueue.model.job_limit import JobLimit
 from rqueue.model.parents import Parents
 from rqueue.model.progress import Progress
 from rqueue.model.unique_key import UniqueKey
+from rqueue.protocol.result_wait import await_result
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
 
@@ -85,7 +86,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
             )
             used = execute(server, asked_of, queue=look.job.queue)
         if look.job.state is JobState.HELD:
-            call = commands.await_result(inspector.keys(look.job.queue), id, wait=False)
+            call = await_result(inspector.keys(look.job.queue), id, wait=False)
             began_ms = execute(server, call, queue=look.job.queue).began_ms
     part = None
     if look.job.share and look.job.state is JobState.READY:

@@ -1,4 +1,4 @@
-"""What a job's record says, and how one waits for it: the part that needs no I/O.
+"""What became of a job, how one waits for that, and what its record says: no I/O.
 
 The sync and the asyncio handle do the same: ask with `ResultWait.ask`, and hear the answers with
 `heard`; where that is None, again. The call and the command that blocks are sent at once: what was
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -36,13 +36,21 @@ from rqueue.model.causes import EXPIRED, why_dead
 from rqueue.model.envelope import Record, decode_result, parse_record
 from rqueue.model.expect import expect_number
 from rqueue.model.job import JobState
-from rqueue.protocol import commands
+from rqueue.protocol.call import ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.waiting import error_said, why_it_waits
 from rqueue.tasks.context import current_job
 
-__all__ = ["ResultWait", "failure_of", "moved_to", "read_result", "read_state"]
+__all__ = [
+    "Awaited",
+    "ResultWait",
+    "await_result",
+    "failure_of",
+    "moved_to",
+    "read_result",
+    "read_state",
+]
 
 log = logger("rqueue")
 
@@ -54,6 +62,56 @@ WAIT_SLICE_S = 20.0
 
 SHORTEST_WAIT_S = 0.002
 """Seconds that a blocked command lasts at least: Redis 6.2 reads 0.001 as 0, that is for ever."""
+
+
+class Awaited(NamedTuple):
+    """state: ended (with the record), ready, scheduled, parked, held, unknown; with `wait` only
+    "live". Of a job that has not ended, without it: when it is due (ms; 0 = not
+    scheduled), whether its queue is paused, how many consumers the queue has, browsers apart, and
+    how many of these are alive, by their leases; who holds it, when the lease of that one ends (ms;
+    0 = nobody does), and since when it runs there (ms; 0 = not known); how many of its attempts
+    failed, and the error of the last one as JSON.
+    """
+
+    now: int
+    state: str
+    record: bytes
+    due_ms: int = 0
+    paused: bool = False
+    consumers: int = 0
+    alive: int = 0
+    holder: str = ""
+    lease_ends_ms: float = 0
+    began_ms: int = 0
+    attempts: int = 0
+    error: bytes = b""
+
+
+def _read_awaited(reply: Any) -> Awaited:
+    state = reply[1]  # `text`, written out on the way of every call
+    state = state.decode() if isinstance(state, bytes) else state
+    if len(reply) == 3:
+        return Awaited(reply[0], state, reply[2])
+    now, _, record, due, paused, consumers, alive, holder, until, began, attempts, error = reply
+    return Awaited(
+        now,
+        state,
+        record,
+        int(due),
+        bool(paused),
+        consumers,
+        alive,
+        text(holder),
+        float(until),
+        began,
+        attempts,
+        error,
+    )
+
+
+def await_result(keys: QueueKeys, id: str, *, wait: bool) -> ScriptCall[Awaited]:
+    """What became of a job; with `wait`, its record will be put into `keys.result(id)`."""
+    return ScriptCall("await_result", keys.meta, [id, "1" if wait else "0"], _read_awaited)
 
 
 def read_result(id: str, kept: bytes) -> Any:
@@ -107,7 +165,7 @@ def moved_to(record: Record) -> str:
     return to if isinstance(to, str) else ""
 
 
-def read_state(seen: commands.Awaited) -> JobState:
+def read_state(seen: Awaited) -> JobState:
     """Where a job is, from the answer of `await_result`."""
     if seen.state == "ended":
         return parse_record(seen.record).state
@@ -164,7 +222,7 @@ class ResultWait:
         """Seconds until the deadline."""
         return self._deadline - monotonic()
 
-    def ask(self) -> tuple[commands.ScriptCall[commands.Awaited], tuple[str | float, ...]]:
+    def ask(self) -> tuple[ScriptCall[Awaited], tuple[str | float, ...]]:
         """The call that looks at the job and has its record announced; and the command that blocks
         until the job ends, or for a slice of time, () where one may not wait.
 
@@ -172,13 +230,13 @@ class ResultWait:
         it for the next one, and Redis wakes every waiter in turn.
         """
         left = self._deadline - monotonic()
-        call = commands.await_result(self._keys, self.id, wait=left > 0)
+        call = await_result(self._keys, self.id, wait=left > 0)
         if left <= 0:
             return call, ()
         pause = max(SHORTEST_WAIT_S, min(left, self._slice))
         return call, ("BLMOVE", self._list, self._list, "LEFT", "LEFT", pause)
 
-    def heard(self, seen: commands.Awaited, moved: bytes | Exception | None = None) -> bytes | None:
+    def heard(self, seen: Awaited, moved: bytes | Exception | None = None) -> bytes | None:
         """The record as it is kept, or None: go on waiting. moved: the answer to the command that
         blocks, where it was sent. Raises UnknownJob, ResultNotReady, ResultTimeout; RedisReadOnly
         where the time ends on a server that takes no writes: what it knows may be old; and the

@@ -19,7 +19,7 @@ from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.replies import raw_text
-from rqueue.protocol.result_wait import WAIT_SLICE_S, read_state
+from rqueue.protocol.result_wait import WAIT_SLICE_S, Awaited, await_result, read_state
 
 __all__ = ["StateWatch"]
 
@@ -61,10 +61,10 @@ class StateWatch:
         self._keys = keys
         self._after = ""
 
-    def ask(self) -> tuple[commands.ScriptCall[commands.Awaited], tuple[str | float, ...]]:
+    def ask(self) -> tuple[commands.ScriptCall[Awaited], tuple[str | float, ...]]:
         """The call that looks at the job, and what goes with it: at first a question for the last
         entry, then nothing, so that the answer comes at once, then a wait for the next entry."""
-        call = commands.await_result(self._keys, self._id, wait=False)
+        call = await_result(self._keys, self._id, wait=False)
         if not self._after:
             return call, ("XREVRANGE", self._keys.history, "+", "-", "COUNT", 1)
         if not self._looked:
@@ -84,7 +84,7 @@ class StateWatch:
             ((_, news),) = entries.items() if isinstance(entries, Mapping) else entries
             self._after = raw_text(news[-1][0])
 
-    def heard(self, seen: commands.Awaited) -> JobState | None:
+    def heard(self, seen: Awaited) -> JobState | None:
         """The state that the job is in by now; None: the same one as before. Raises
         UnknownJob."""
         self._looked = True

@@ -7,6 +7,7 @@ import pytest
 from rqueue.errors import ConfigError, ConsumerGone, JobPurged, QueueInUse, RedisBusy, UnknownQueue
 from rqueue.inspector import Inspector
 from rqueue.protocol import commands
+from rqueue.protocol.result_wait import await_result
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
@@ -172,7 +173,7 @@ def test_the_target_of_another_queue_is_not_deleted(q: QueueFixture) -> None:
 @every_place
 def test_results_of_its_jobs_are_over(q: QueueFixture) -> None:
     handle = q.put("A")
-    execute(q.queue.redis, commands.await_result(q.queue.keys, "A", wait=True))
+    execute(q.queue.redis, await_result(q.queue.keys, "A", wait=True))
     q.queue.delete(jobs=True)
     with pytest.raises(JobPurged):
         handle.result(1)

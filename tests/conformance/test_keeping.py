@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from rqueue.protocol import commands
+from rqueue.protocol.result_wait import await_result
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.queue_fixture import QueueFixture, on_real_servers
@@ -80,7 +80,7 @@ def test_a_shorter_term_holds_for_what_has_ended_already(q: QueueFixture) -> Non
 def test_results_that_somebody_waits_for_have_a_lifetime(q: QueueFixture) -> None:
     handle = q.put("A")
     keys = q.queue.keys
-    execute(q.queue.redis, commands.await_result(keys, handle.id, wait=True))
+    execute(q.queue.redis, await_result(keys, handle.id, wait=True))
     consumer = q.join()
     consumer.settle(ack=consumer.pull())
     assert 0 < q.queue.redis.pttl(keys.result("A")) <= 60_000

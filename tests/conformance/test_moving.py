@@ -14,9 +14,8 @@ from rqueue.errors import ConfigError, JobMoved, QueueFull, UnknownQueue
 from rqueue.model.envelope import Envelope, parse_record
 from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_filter import JobFilter
-from rqueue.protocol import commands
 from rqueue.protocol.forwarding import forwarding
-from rqueue.protocol.result_wait import moved_to
+from rqueue.protocol.result_wait import await_result, moved_to
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.testing import move_time
@@ -72,7 +71,7 @@ def test_what_is_kept_of_a_job(q: QueueFixture) -> None:
 @one_kind
 def test_who_waits_for_a_result_learns_that_the_job_was_moved(q: QueueFixture) -> None:
     q.put("a")
-    execute(q.queue.redis, commands.await_result(q.queue.keys, "a", wait=True))
+    execute(q.queue.redis, await_result(q.queue.keys, "a", wait=True))
     with second(q) as target:
         q.queue.move(target.queue.name, "a")
         (said,) = q.queue.redis.lrange(q.queue.keys.result("a"), 0, -1)  # type: ignore[misc]

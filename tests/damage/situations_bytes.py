@@ -7,6 +7,7 @@ from typing import Any
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
 from rqueue.protocol.commands.room import with_grant
+from rqueue.protocol.result_wait import await_result
 from tests.damage.situation import pull, put, settle, situation, worked
 from tests.damage.situations_bounded import waiting
 from tests.damage.world import BODY, ERROR, KEYS, World
@@ -71,7 +72,7 @@ def settle_of_outcomes_where_bytes_count(world: World) -> Any:
 def enqueue_into_a_full_ring_of_bytes(world: World) -> Any:
     ring(world, 2)
     world.put("w0", "w1")
-    world.run(commands.await_result(KEYS, "w0", wait=True))
+    world.run(await_result(KEYS, "w0", wait=True))
     puts = [Put("n0", BODY, priority=9), Put("n1", BODY), Put("n2", BODY, delay_ms=500)]
     return lambda: commands.enqueue(KEYS, puts)
 

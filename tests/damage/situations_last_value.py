@@ -6,6 +6,7 @@ from typing import Any
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
+from rqueue.protocol.result_wait import await_result
 from tests.damage.situation import pull, put, settle, settle_each_way, situation, worked
 from tests.damage.world import BODY, ERROR, KEYS, World
 
@@ -20,7 +21,7 @@ def enqueue_with_a_key_into_a_plain_queue(world: World) -> Any:
 def enqueue_that_displaces(world: World) -> Any:
     world.put("r0", key="k")
     world.put("r1", key="l", priority=9)
-    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
     return lambda: commands.enqueue(
         KEYS, [Put("n0", BODY, key="k"), Put("n1", BODY, key="l"), Put("n2", BODY, key="k")]
     )

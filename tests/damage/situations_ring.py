@@ -6,6 +6,7 @@ from typing import Any
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
+from rqueue.protocol.result_wait import await_result
 from tests.damage.situation import pull, settle, situation, worked
 from tests.damage.world import BODY, ERROR, KEYS, World
 
@@ -19,7 +20,7 @@ def full(world: World) -> None:
 @situation
 def enqueue_into_a_full_ring(world: World) -> Any:
     full(world)
-    world.run(commands.await_result(KEYS, "w0", wait=True))
+    world.run(await_result(KEYS, "w0", wait=True))
     return lambda: commands.enqueue(KEYS, [Put("n0", BODY)])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Retried, Window
+from rqueue.protocol.result_wait import await_result
 from tests.damage.situation import done, failed, put, settle, situation, worked
 from tests.damage.world import ERROR, KEYS, World
 
@@ -51,7 +52,7 @@ def settle_of_one_while_others_wait(world: World) -> Any:
 def settle_of_one_that_is_awaited(world: World) -> Any:
     worked(world)
     world.put("r0")
-    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
     return settle(world, "c2", Window(1), done=[("r0", None, b"1")])
 
 
@@ -109,8 +110,8 @@ def settle_of_several_with_results_that_last(world: World) -> Any:
     worked(world, jobs=3)
     put(world, "r0", "r1", "r2", "r3", "r4")
     world.pull("c2", 3)
-    world.run(commands.await_result(KEYS, "r0", wait=True))
-    world.run(commands.await_result(KEYS, "r1", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r1", wait=True))
     done = [("r0", 7_000_000, b"7"), ("r1", None, b"7"), ("r2", 0, b"")]
     return settle(world, "c2", Window(3), 3, done=done)
 
@@ -196,7 +197,7 @@ def settle_of_a_retry_now_while_others_wait(world: World) -> Any:
 def settle_of_a_reject_that_is_awaited(world: World) -> Any:
     worked(world)
     world.put("r0")
-    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
     return settle(world, "c2", Window(1), reject=[("r0", ERROR)])
 
 

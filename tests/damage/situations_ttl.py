@@ -6,6 +6,7 @@ from typing import Any
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
+from rqueue.protocol.result_wait import await_result
 from tests.damage.situation import pull, put, settle, situation, worked
 from tests.damage.world import BODY, ERROR, KEYS, World
 
@@ -44,7 +45,7 @@ def enqueue_with_a_ttl_for_later(world: World) -> Any:
 def enqueue_that_sweeps(world: World) -> Any:
     world.put("r0", "r2", ttl_ms=1000)
     world.put("r1", ttl_ms=LONG)
-    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
     world.move(2000)
     return lambda: commands.enqueue(KEYS, [Put("n0", BODY, ttl_ms=5000)])
 
@@ -120,7 +121,7 @@ def pull_of_what_expired_into_the_dead_letters(world: World) -> Any:
     world.run(commands.pause(KEYS))
     world.put("r0", "r1", ttl_ms=1000)
     world.put("r2", ttl_ms=LONG)
-    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
     world.run(commands.resume(KEYS))
     world.move(2000)
     return pull(world, "c2", Window(5))
@@ -203,7 +204,7 @@ def settle_of_retries_that_expired(world: World) -> Any:
     worked(world, jobs=9)
     world.put("r0", "r1", "r2", "r3", ttl_ms=1000)
     world.pull("c2", 9)
-    world.run(commands.await_result(KEYS, "r0", wait=True))
+    world.run(await_result(KEYS, "r0", wait=True))
     world.move(2000)
     return settle(
         world,

@@ -15,6 +15,7 @@ from rqueue.protocol.commands.admin import Moved
 from rqueue.protocol.commands.room import with_grant
 from rqueue.protocol.policies import PLAIN, ExcludedPolicies, Kind
 from rqueue.protocol.policies.refusals import ELSEWHERE
+from rqueue.protocol.result_wait import await_result
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import NAMES
 from tests.damage.puts import fitting, ids
@@ -137,7 +138,7 @@ Maker = Callable[[World, Callable[[Any], Any]], ScriptCall[Any]]
 places = st.sampled_from([None, 0, 1, 3])
 """Where a recall begins."""
 MAKERS: dict[str, Maker] = {
-    "await_result": lambda w, d: commands.await_result(KEYS, d(ids), wait=d(flags)),
+    "await_result": lambda w, d: await_result(KEYS, d(ids), wait=d(flags)),
     "await_room": lambda w, d: commands.await_room(
         KEYS, d(producers), d(st.sampled_from([1, 2, 99])), d(st.sampled_from([0, 0, 5000]))
     ),

@@ -13,6 +13,7 @@ from rqueue.protocol.commands import Note, Put, Ran, Retried, Window
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import PLAIN, Kind
+from rqueue.protocol.result_wait import await_result
 from rqueue.transport.redis_client import execute
 from tests.support.schedules import schedule
 from tests.support.snapshot import Snapshot, id_in, take_snapshot
@@ -129,8 +130,8 @@ def busy(client: redis.Redis, **options: int) -> World:
     world.put("d0", "d1", delay_ms=4_000_000, priority=6)
     world.run(commands.promote(KEYS, ["d0", "d1"]))
     world.join("b1", 5, mode="browse")
-    world.run(commands.await_result(KEYS, "r3", wait=True))
-    world.run(commands.await_result(KEYS, "s0", wait=True))
+    world.run(await_result(KEYS, "r3", wait=True))
+    world.run(await_result(KEYS, "s0", wait=True))
     return world.keep()
 
 

@@ -16,6 +16,7 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.result_wait import await_result
 from rqueue.protocol.slots import Address
 from rqueue.transport.cluster import cluster_of
 from rqueue.transport.connection import Connection
@@ -162,7 +163,7 @@ def test_a_slot_that_has_moved_is_followed(
         assert connection.cluster.slots.version == version + 1
         # the call behind which a command waits, too
         moved_back(redis_cluster, connection.slot)
-        look = commands.await_result(keys, "after", wait=True)
+        look = await_result(keys, "after", wait=True)
         seen, moved = connection.run_then(look, ("BLMOVE", *[keys.result("after")] * 2, "LEFT",
                                                  "LEFT", 0.01))  # fmt: skip
         assert (seen.state, moved) == ("live", None)

@@ -12,9 +12,8 @@ from rqueue.errors import QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState
 from rqueue.model.progress import JobUpdate
-from rqueue.protocol import commands
 from rqueue.protocol.job_watch import JobWatch
-from rqueue.protocol.result_wait import ResultWait, read_result, read_state
+from rqueue.protocol.result_wait import ResultWait, await_result, read_result, read_state
 from rqueue.protocol.state_watch import StateWatch
 from rqueue.tasks.other_words import HANDLE_WORDS, other_attribute
 from rqueue.text.escape import escaped
@@ -61,7 +60,7 @@ class AsyncJobHandle(Generic[R_co]):
 
     async def state(self) -> JobState:
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
-        call = commands.await_result(self._queue.keys, self.id, wait=False)
+        call = await_result(self._queue.keys, self.id, wait=False)
         try:
             return read_state(await self._queue._run(call))
         except QueueSharded:

@@ -15,6 +15,7 @@ from rqueue.model.job_count import JobCount
 from rqueue.model.job_filter import JobFilter
 from rqueue.protocol import commands
 from rqueue.protocol.moving import Listed
+from rqueue.protocol.result_wait import await_result
 
 __all__ = ["JobSelection"]
 
@@ -106,7 +107,7 @@ class JobSelection(QueueSteering):
             if look.state in ("ready", "blocked") or (dead and look.state == "dead"):
                 found.append(Listed(job))
             elif look.state == "scheduled":
-                seen = self._run(commands.await_result(self.keys, id_, wait=False))
+                seen = self._run(await_result(self.keys, id_, wait=False))
                 found.append(Listed(job, seen.due_ms))
             else:
                 others[id_] = look.state

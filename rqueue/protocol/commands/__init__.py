@@ -1,5 +1,6 @@
 """The only way to Redis: one function per script. Each builds a `ScriptCall`, which also reads the
-reply. Nothing here does I/O, so the sync and the asyncio client share all of it.
+reply. Nothing here does I/O, so the sync and the asyncio client share all of it. One stands with
+what asks it again and again until there is an answer: `rqueue.protocol.result_wait.await_result`.
 
 What only looks at keys, and needs no script, is a `CommandCall`: `history`, `clock`, `job_notes`,
 `places`, `consumer_rows`, `consumer_checks`, `queue_keys`, `write_log` and `server` build these.
@@ -62,9 +63,7 @@ from rqueue.protocol.commands.key_types import (
 from rqueue.protocol.commands.limits import LimitInfo, read_limits, set_limit
 from rqueue.protocol.commands.outgoing import join, link, outgoing_done, outgoing_take
 from rqueue.protocol.commands.read import (
-    Awaited,
     Counts,
-    await_result,
     browse,
     browse_set,
     counts,
@@ -110,7 +109,6 @@ __all__ = [
     "NO_MISCOUNT",
     "Accepted",
     "Answered",
-    "Awaited",
     "Committed",
     "Counts",
     "Deletion",
@@ -128,7 +126,6 @@ __all__ = [
     "Watched",
     "Window",
     "WrongType",
-    "await_result",
     "await_room",
     "browse",
     "browse_set",

@@ -106,29 +106,6 @@ class Shown(NamedTuple):
     place: int
 
 
-class Awaited(NamedTuple):
-    """state: ended (with the record), ready, scheduled, parked, held, unknown; with `wait` only
-    "live". Of a job that has not ended, without it: when it is due (ms; 0 = not
-    scheduled), whether its queue is paused, how many consumers the queue has, browsers apart, and
-    how many of these are alive, by their leases; who holds it, when the lease of that one ends (ms;
-    0 = nobody does), and since when it runs there (ms; 0 = not known); how many of its attempts
-    failed, and the error of the last one as JSON.
-    """
-
-    now: int
-    state: str
-    record: bytes
-    due_ms: int = 0
-    paused: bool = False
-    consumers: int = 0
-    alive: int = 0
-    holder: str = ""
-    lease_ends_ms: float = 0
-    began_ms: int = 0
-    attempts: int = 0
-    error: bytes = b""
-
-
 def _pairs(flat: list[Any]) -> list[Delivery]:
     return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
 
@@ -173,28 +150,6 @@ def _read_shown(reply: Any) -> Shown:
     return Shown(now, text(state), value, errors, cause, record, text(holder), place)
 
 
-def _read_awaited(reply: Any) -> Awaited:
-    state = reply[1]  # `text`, written out on the way of every call
-    state = state.decode() if isinstance(state, bytes) else state
-    if len(reply) == 3:
-        return Awaited(reply[0], state, reply[2])
-    now, _, record, due, paused, consumers, alive, holder, until, began, attempts, error = reply
-    return Awaited(
-        now,
-        state,
-        record,
-        int(due),
-        bool(paused),
-        consumers,
-        alive,
-        text(holder),
-        float(until),
-        began,
-        attempts,
-        error,
-    )
-
-
 def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> ScriptCall[Page]:
     """A page of waiting jobs in order, highest level first. An empty one that returns the cursor of
     the call: the tail (Q-29). From `TAIL` on it is empty, and its cursor is that place."""
@@ -228,8 +183,3 @@ def counts(keys: QueueKeys, *, oldest: bool = True) -> ScriptCall[Counts]:
 def show(keys: QueueKeys, id: str) -> ScriptCall[Shown]:
     """One job, wherever it is."""
     return ScriptCall("show", keys.meta, [id], _read_shown)
-
-
-def await_result(keys: QueueKeys, id: str, *, wait: bool) -> ScriptCall[Awaited]:
-    """What became of a job; with `wait`, its record will be put into `keys.result(id)`."""
-    return ScriptCall("await_result", keys.meta, [id, "1" if wait else "0"], _read_awaited)

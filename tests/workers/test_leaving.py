@@ -1,6 +1,7 @@
 """Drain, stop, recycling: nothing is lost, and what was not begun goes back uncounted."""
 
 import psutil
+import pytest
 
 from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP
 from tests.support.patience import PATIENCE
@@ -106,6 +107,60 @@ def test_a_worker_leaves_after_so_many_jobs(workers: WorkerFixture) -> None:
     assert [job.result(PATIENCE) for job in jobs[:3]] == [0, 1, 2]
     assert workers.counts().ready == 2
     assert "3 jobs" in child.log
+
+
+@pytest.mark.parametrize(
+    ("task", "slots"),
+    [("c.push", {}), ("c.push", {"threads": 4}), ("c.apush", {"async_slots": 4})],
+    ids=["main-thread", "threads", "event-loop"],
+)
+def test_a_worker_begins_no_more_jobs_than_it_may(
+    workers: WorkerFixture, task: str, slots: dict[str, int]
+) -> None:
+    key = f"{workers.name}:k"
+    for number in range(40):
+        workers.send(task, key, number)
+    # it has taken more when it leaves, which may be before the test sees it at work
+    child = workers.child(ready=False, max_jobs=3, prefetch=20, **slots)
+    assert child.wait() == 0
+    assert sorted(workers.redis.lrange(key, 0, -1)) == [b"0", b"1", b"2"]
+    counts = workers.counts()
+    assert (counts.ready, counts.held) == (37, 0)
+
+
+@pytest.mark.parametrize(
+    ("gate", "other", "slots"),
+    [("c.gate", "c.push", {"threads": 2}), ("c.agate", "c.apush", {"async_slots": 2})],
+    ids=["threads", "event-loop"],
+)
+def test_a_worker_that_makes_room_lets_its_jobs_end_however_long_they_take(
+    workers: WorkerFixture, gate: str, other: str, slots: dict[str, int]
+) -> None:
+    key = f"{workers.name}:k"
+    child = workers.child(max_jobs=2, drain=0, **slots)
+    job = workers.send(gate, key)
+    workers.hear(key)
+    workers.send(other, f"{key}2", 1)
+    eventually(lambda: child.page.phase == LEAVING, "the room for another one")
+    workers.send(other, f"{key}2", 2)  # what would be begun next is of others
+    workers.go(key)
+    assert child.wait() == 0
+    assert job.result(PATIENCE) == "through"
+    assert workers.redis.lrange(f"{key}2", 0, -1) == [b"1"]
+    assert workers.counts().ready == 1
+
+
+def test_a_worker_that_makes_room_is_asked_to_leave_besides(workers: WorkerFixture) -> None:
+    key = f"{workers.name}:k"
+    child = workers.child(max_jobs=2, drain=0, threads=2)
+    workers.send("c.gate", key)
+    workers.hear(key)
+    workers.send("c.echo", 1)
+    eventually(lambda: child.page.phase == LEAVING, "the room for another one")
+    child.page.ask(DRAIN)
+    child.ask_to_leave()
+    assert child.wait() == 3
+    assert workers.counts().ready == 1
 
 
 def test_a_worker_that_has_grown_leaves(workers: WorkerFixture) -> None:

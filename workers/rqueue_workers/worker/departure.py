@@ -9,7 +9,7 @@ from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.text.numbers import many
 from rqueue_workers.exit_codes import Exit
-from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP, WAITING, StatusPage
+from rqueue_workers.status_page import DRAINING, LEAVING, STOP, WAITING, StatusPage
 from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.news import News
@@ -42,7 +42,7 @@ class Departure:
             self._page.set_phase(DRAINING)
         else:
             self._page.set_phase(LEAVING)
-            stop.ask(DRAIN)
+            stop.retire()
         self._announce()
         while True:
             self._news.rung = False
@@ -60,8 +60,10 @@ class Departure:
                 (one.pending and not one.damage.since) or one.engaged or one.sends_on
                 for one in self._dispatcher.subscriptions
             )
-            if not dispatcher.running and not pending:
-                break
+            if not dispatcher.running:
+                if not pending:
+                    break
+                stop.hurry(dispatcher.spec.settings.lease_ms / 1000)  # what is left is to be said
             left = self._time_left()
             if left <= 0 or stop.level == STOP:
                 break

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from types import FrameType
 
@@ -42,6 +43,7 @@ class Stop:
         self._lease = lease
         self._parent = parent
         self._orphaned = False
+        self._retiring = False
         self.fd, self._write = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write, False)
@@ -80,16 +82,30 @@ class Stop:
                 self._orphaned = True
                 self.ask(DRAIN)
                 self.deadline = min(self.deadline, monotonic() + self._lease * SURE)
-        elif self._page.asked > self.level:
+        elif self._page.asked > (CONTINUE if self._retiring else self.level):
             self.ask(self._page.asked)
 
     def ask(self, level: int) -> None:
         """DRAIN or STOP; never back."""
-        if level <= self.level:
+        if level <= (CONTINUE if self._retiring else self.level):
             return
+        self._retiring = False
         self.deadline = monotonic() + (0.0 if level == STOP else self._drain)
         self.level = level
         self.wake()
+
+    def retire(self) -> None:
+        """The process leaves, and nobody has asked: what runs may end, however long it takes, as
+        long as nobody asks."""
+        if self.level == CONTINUE:
+            self._retiring = True
+            self.level = DRAIN
+            self.deadline = inf
+
+    def hurry(self, seconds: float) -> None:
+        """Where nobody has asked: what is to be done yet has so long."""
+        if self.deadline == inf:
+            self.deadline = monotonic() + seconds
 
     def wake(self) -> None:
         """End a wait on `fd`. From any thread."""

@@ -152,7 +152,8 @@ class Worker:
         self.forks = Forks(self._strip)
         self.executors: dict[int, Executor] = {}
         first = 1
-        parts = (self.attempts, page, self.news, spec.prefetch, self.forks)
+        self.recycling = Recycling(spec.max_jobs, spec.max_rss)
+        parts = (self.attempts, page, self.news, spec.prefetch, self.forks, self.recycling)
         if spec.threads:
             self.executors[THREAD] = ThreadExecutor(spec.threads, 0, *parts)
             first = spec.threads
@@ -172,9 +173,8 @@ class Worker:
         self.standby = StandbyThread(self.dispatcher, self.slot, page, self.departure, self.news)
         self.main = MainThreadExecutor(
             self.slot, self.attempts, page, self.news, self.executors, self.forks,
-            self.dispatcher.ack_early,
+            self.dispatcher.ack_early, self.recycling,
         )  # fmt: skip
-        self.recycling = Recycling(spec.max_jobs, spec.max_rss)
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class Worker:
                     stop.clear()
                     stop.look()
                     dispatcher.look_at_page()
-            if recycling.active and recycling.due(self.page.done):
+            if recycling.active and recycling.due():
                 log.info("worker %s leaves: %s", self.base, recycling.reason)
                 break
 

@@ -20,6 +20,7 @@ from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.prefetch import PrefetchWindow
+from rqueue_workers.worker.recycling import Recycling
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import Plan
 
@@ -102,6 +103,7 @@ class Executor:
         news: News,
         fixed: int = 0,
         forks: Forks | None = None,
+        recycling: Recycling | None = None,
     ) -> None:
         self.slots = slots
         self.todo: deque[Job] = deque()
@@ -116,6 +118,7 @@ class Executor:
         self._page = page
         self._news = news
         self._forks = forks or Forks(lambda: None)
+        self._recycling = recycling or Recycling(0, 0)
 
     def submit(self, jobs: Iterable[Job]) -> None:
         """Give the executor jobs; they start as slots are free. From any thread."""
@@ -208,6 +211,15 @@ class Executor:
             return max(0.002, patience - waited), set()
         self.stalled = min(2.0, 2 * patience)
         return 0.0, self.release_unstarted()
+
+    def _admitted(self, job: Job) -> bool:
+        """Whether a job that was taken from `todo` may begin; else it is there again, and goes back
+        to its queue, since the process is to make room for a fresh one."""
+        if self._recycling.admits():
+            return True
+        self.todo.appendleft(job)
+        self._news.tell()
+        return False
 
     # -- in the executor
     # -------------------------------------------------------------------------------

@@ -106,6 +106,8 @@ class EventLoopExecutor(Executor):
                 job = todo.popleft()
             except IndexError:
                 break
+            if not self._admitted(job):
+                break
             slot = free.pop()
             # not by the loop's factory, which is the application's: it may raise, or run at once
             # and not in this context: it may be that of the job whose end makes room

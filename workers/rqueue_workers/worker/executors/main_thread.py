@@ -25,6 +25,7 @@ from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
 from rqueue_workers.worker.outcome import Ack, Done
 from rqueue_workers.worker.prefetch import ENOUGH, ENOUGH_S
+from rqueue_workers.worker.recycling import Recycling
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
 
@@ -42,7 +43,8 @@ class MainThreadExecutor:
 
     executors: the others, which get what turns out to be theirs. ack_early: acks a job before it
     begins, and says whether it may. forks: tells whether this is a child that a job forked; what
-    such a one would run next was taken away.
+    such a one would run next was taken away. recycling: how many may begin before the process makes
+    room for a fresh one.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class MainThreadExecutor:
         executors: Mapping[int, Executor],
         forks: Forks,
         ack_early: Callable[[Subscription, Ack], bool],
+        recycling: Recycling,
     ) -> None:
         self.slot = slot
+        self._recycling = recycling
         self._forks = forks
         self._attempts = attempts
         self._page = page
@@ -98,7 +102,8 @@ class MainThreadExecutor:
         begun = started = clock()
         limit = begun + SETTLE_S
         count = 0
-        while count < BATCH:
+        most = self._recycling.room(BATCH)
+        while count < most:
             try:
                 id_, value, acquired = popleft()
             except IndexError:
@@ -173,6 +178,7 @@ class MainThreadExecutor:
         self._unmark()
         seconds = started - begun
         if count:
+            self._recycling.began(count)
             prefetch = subscription.prefetch
             prefetch.jobs += count
             prefetch.seconds += seconds

@@ -127,6 +127,9 @@ class ThreadExecutor(Executor):
             except IndexError:
                 taking[slot] = False
                 continue  # it was released
+            if not self._admitted(job):
+                taking[slot] = False
+                continue
             error: BaseException | None = None
             result: Any = _NOT_YET
             current.set(self._begin(slot, job))

@@ -44,6 +44,10 @@ def test_totals_are_those_of_the_parts(found: job_way.Profile) -> None:
     assert totals["modules"] <= totals["moves"] < totals["functions"] < totals["lines"]
 
 
+def test_it_is_as_short_as_it_is_meant_to_be(found: job_way.Profile) -> None:
+    assert all(found.totals[name] <= most for name, most in job_way.TARGETS.items()), found.totals
+
+
 def test_it_is_shown(found: job_way.Profile) -> None:
     console = Console(record=True, width=120)
     job_way.show(console, found)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, run_state_machine_as_test
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue_workers.worker import dealing
+from rqueue_workers.worker import hearing
 from rqueue_workers.worker.demand import LINGER_S
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors import main_thread
@@ -82,7 +82,7 @@ def the_loop_never_rests(patch: Patch) -> None:
 
 @fault
 def a_crashed_job_runs_beside_others(patch: Patch) -> None:
-    patch.setattr(dealing, "has_crashed", lambda value: False)
+    patch.setattr(hearing, "has_crashed", lambda value: False)
 
 
 @fault

@@ -9,9 +9,9 @@ from time import monotonic
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob, Now
-from rqueue_workers.worker.dealing import Dealing
 from rqueue_workers.worker.executors.base import Executor
 from rqueue_workers.worker.executors.threads import ThreadExecutor
+from rqueue_workers.worker.job_places import JobPlaces
 from rqueue_workers.worker.queue_polling import QueuePolling
 from rqueue_workers.worker.subscription import UNKNOWN, Subscription
 from rqueue_workers.worker.task_plans import MAIN
@@ -22,7 +22,7 @@ LINGER_S = 0.002
 _MAIN_ALONE = {MAIN}
 
 
-class Demand(Dealing):
+class Demand(JobPlaces):
     """What a worker wants of its queues now. Used under the dispatcher's lock, or to look."""
 
     def __init__(

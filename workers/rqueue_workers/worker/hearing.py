@@ -1,4 +1,5 @@
-"""What a worker hears: the wake-ups of its consumers, on all its routes."""
+"""What a worker hears, the wake-ups of its consumers on all its routes, and where it deals the jobs
+that come with them or with a reply."""
 
 from __future__ import annotations
 
@@ -8,7 +9,11 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from orjson import dumps
+
 from rqueue.errors import CommandRefused, ConnectionLost, QueueDamaged, RedisTimeout, ServerError
+from rqueue.model.job import Delivery, has_crashed
+from rqueue.model.job_order import overtakers
 from rqueue.protocol.error_mapping import is_wrong_type
 from rqueue.protocol.wake import JOB, Wake
 from rqueue.transport.wake_listener import first_readable
@@ -16,17 +21,19 @@ from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob
-from rqueue_workers.worker.executors.base import Executor
+from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.membership import Membership
 from rqueue_workers.worker.route import Route
-from rqueue_workers.worker.subscription import Subscription
+from rqueue_workers.worker.subscription import Subscription, Unstarted
+from rqueue_workers.worker.task_plans import ASYNC, MAIN
 
 POLL_S = 0.004
 """Seconds between looks at the wake lists while there is work anyway."""
 
 
 class Hearing(Membership):
-    """Who is woken, and by what. Used under the dispatcher's lock, but for `wait`."""
+    """Who is woken, and by what; which job runs where. Used under the dispatcher's lock, but for
+    `wait`."""
 
     def __init__(
         self,
@@ -44,6 +51,9 @@ class Hearing(Membership):
         """By route, whose settle call was sent: its reply is read before any other call."""
         self._poll_at = 0.0
         """When to look at the wake lists where there is work anyway."""
+        plans = attempts.plans.values()
+        self._async = {dumps(plan.name)[1:-1] for plan in plans if plan.executor == ASYNC}
+        """Names of the async tasks, as they stand in envelopes."""
 
     def gone(self, route: Route, error: ServerError) -> None:
         """As `Membership.gone`. Where a call had no answer in time, who listens there may never
@@ -145,6 +155,61 @@ class Hearing(Membership):
             self._page.heard_of_shards()
         else:
             subscription.notified()
+
+    def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
+        """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
+        if self.closing or subscription.back or self.isolation.active:
+            # an executor would begin them at once, and before those that are about to go back
+            flat = iter(jobs)
+            subscription.back.extend(zip(flat, flat, strict=True))
+            return
+        if not self.executors:
+            subscription.add(jobs, acquired)
+            return
+        for i in range(0, len(jobs), 2):
+            id_, value = jobs[i], jobs[i + 1]
+            end = value.find(b";")
+            if value.count(b",", 0, end) > 1 and has_crashed(value):  # most headers are short
+                # one that cannot run here waits for nobody
+                if self._attempts.decoded(subscription, id_, value, acquired) is None:
+                    continue
+                if self.isolation.admit(subscription, (id_, value, acquired)):
+                    self.deal(subscription, jobs[i + 2 :], acquired)
+                    return
+                continue
+            self.isolation.wary = False
+            # known by a look at the bytes: a name that is not found there is taken for a sync task,
+            # and the main thread finds out when it decodes the job
+            start = value.find(b'["', end) + 2
+            if self._threaded or value[start : value.find(b'"', start)] in self._async:
+                self.divert(subscription, id_, value, acquired)
+            else:
+                subscription.executors.add(MAIN)
+                subscription.todo.append((id_, value, acquired))
+
+    def divert(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> None:
+        """Give one job to the executor it belongs to."""
+        decoded = self._attempts.decoded(subscription, id, value, acquired)
+        if decoded is None:
+            return
+        head, plan, args, kwargs, opts = decoded
+        if plan.executor == MAIN:
+            subscription.todo.append((id, value, acquired))
+            return
+        subscription.executors.add(plan.executor)
+        subscription.diverted += 1
+        job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
+        self.executors[plan.executor].submit((job,))
+
+    def _deal_in_order(self, subscription: Subscription, taken: list[Unstarted]) -> None:
+        """Deal jobs, in the order of taking. One that was delivered before an earlier one came
+        back goes back itself: others may wait between the two (Q-01)."""
+        early = overtakers([Delivery(id_, value) for id_, value, _ in taken])
+        for id_, value, acquired in taken:
+            if id_.decode() not in early:
+                self.deal(subscription, (id_, value), acquired)
+        back = [(id_, value) for id_, value, _ in taken if id_.decode() in early]
+        subscription.back.extend(back)
 
     def wait(self, timeout: float | None, interrupt: int) -> bool:
         """Wait for a wake-up, or for `interrupt` to become readable; True if there was the one."""

@@ -1,23 +1,19 @@
-"""Jobs in: each goes where it will run, and what has not begun is taken back from there."""
+"""Where the jobs of a worker process are; what has not begun is taken back from there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orjson import dumps
-
-from rqueue.model.job import Delivery, has_crashed
-from rqueue.model.job_order import overtakers
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.current_job import CurrentJob
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.flight import Held
 from rqueue_workers.worker.isolation import Isolation
 from rqueue_workers.worker.subscription import Subscription, Unstarted
-from rqueue_workers.worker.task_plans import ASYNC, MAIN, THREAD
+from rqueue_workers.worker.task_plans import THREAD
 
 
-class Dealing:
+class JobPlaces:
     """Where a worker's jobs are: in a subscription, in an executor, or alone. Used under the
     dispatcher's lock."""
 
@@ -36,64 +32,6 @@ class Dealing:
         self.isolation = Isolation(subscriptions, executors, slot)
         self._attempts = attempts
         self._threaded = THREAD in executors
-        plans = attempts.plans.values()
-        self._async = {dumps(plan.name)[1:-1] for plan in plans if plan.executor == ASYNC}
-        """Names of the async tasks, as they stand in envelopes."""
-
-    def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
-        """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""
-        if self.closing or subscription.back or self.isolation.active:
-            # an executor would begin them at once, and before those that are about to go back
-            flat = iter(jobs)
-            subscription.back.extend(zip(flat, flat, strict=True))
-            return
-        if not self.executors:
-            subscription.add(jobs, acquired)
-            return
-        for i in range(0, len(jobs), 2):
-            id_, value = jobs[i], jobs[i + 1]
-            end = value.find(b";")
-            if value.count(b",", 0, end) > 1 and has_crashed(value):  # most headers are short
-                # one that cannot run here waits for nobody
-                if self._attempts.decoded(subscription, id_, value, acquired) is None:
-                    continue
-                if self.isolation.admit(subscription, (id_, value, acquired)):
-                    self.deal(subscription, jobs[i + 2 :], acquired)
-                    return
-                continue
-            self.isolation.wary = False
-            # known by a look at the bytes: a name that is not found there is taken for a sync task,
-            # and the main thread finds out when it decodes the job
-            start = value.find(b'["', end) + 2
-            if self._threaded or value[start : value.find(b'"', start)] in self._async:
-                self.divert(subscription, id_, value, acquired)
-            else:
-                subscription.executors.add(MAIN)
-                subscription.todo.append((id_, value, acquired))
-
-    def divert(self, subscription: Subscription, id: bytes, value: bytes, acquired: int) -> None:
-        """Give one job to the executor it belongs to."""
-        decoded = self._attempts.decoded(subscription, id, value, acquired)
-        if decoded is None:
-            return
-        head, plan, args, kwargs, opts = decoded
-        if plan.executor == MAIN:
-            subscription.todo.append((id, value, acquired))
-            return
-        subscription.executors.add(plan.executor)
-        subscription.diverted += 1
-        job = Job(subscription, id, value, acquired, head, plan, args, kwargs, opts)
-        self.executors[plan.executor].submit((job,))
-
-    def _deal_in_order(self, subscription: Subscription, taken: list[Unstarted]) -> None:
-        """Deal jobs, in the order of taking. One that was delivered before an earlier one came
-        back goes back itself: others may wait between the two (Q-01)."""
-        early = overtakers([Delivery(id_, value) for id_, value, _ in taken])
-        for id_, value, acquired in taken:
-            if id_.decode() not in early:
-                self.deal(subscription, (id_, value), acquired)
-        back = [(id_, value) for id_, value, _ in taken if id_.decode() in early]
-        subscription.back.extend(back)
 
     def release_unstarted(self) -> None:
         """What has not begun is to go back, wherever it waits. With the lock held."""

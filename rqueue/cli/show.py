@@ -22,7 +22,6 @@ from rqueue.model.job_limit import JobLimit
 from rqueue.model.parents import Parents
 from rqueue.model.progress import Progress
 from rqueue.model.unique_key import UniqueKey
-from rqueue.protocol.result_wait import await_result
 from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
 
@@ -64,6 +63,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
     from rqueue.inspector.unheard import why_unheard
     from rqueue.protocol import commands
     from rqueue.protocol.commands.limit_notes import limit_use
+    from rqueue.protocol.result_wait import await_result
     from rqueue.transport.redis_client import execute
 
     with target.inspector() as inspector:

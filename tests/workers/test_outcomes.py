@@ -1,6 +1,5 @@
 """What becomes of a job in a worker process: each way to end, and what is kept of it."""
 
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -297,23 +296,6 @@ def test_signed_jobs_of_all_priorities_run_where_a_queue_has_few_levels(
     jobs = [signing.send("c.echo", (p,), options=Options(priority=p)) for p in range(10)]
     workers.child(settings=settings)
     assert [job.result(PATIENCE) for job in jobs] == list(range(10))
-
-
-def test_an_unknown_task_waits_for_a_worker_that_knows_it(
-    workers: WorkerFixture, tmp_path: Path
-) -> None:
-    old = workers.child(app=("tests.workers.child_app_old",))
-    job = workers.send("c.echo", 5)
-    behind = workers.send("old.only")
-    assert behind.result(PATIENCE) == "old"  # the jobs behind it pass
-    eventually(lambda: workers.counts().parked == 1, "a parked job")
-    assert workers.counts().dead == 0
-    assert "c.echo" in old.log
-    workers.child()  # the deploy: it takes at once what was waiting for it
-    assert job.result(PATIENCE) == 5
-    (parked, done) = rows_of(workers, job.id)
-    assert (parked["outcome"], parked["error"], done["outcome"]) == ("park", "UnknownTask", "ack")
-    assert done["attempts"] == 0
 
 
 def test_a_job_knows_itself(workers: WorkerFixture) -> None:

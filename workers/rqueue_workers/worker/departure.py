@@ -9,7 +9,7 @@ from rqueue.errors import QueueDamaged, RegistrationLost, ServerError
 from rqueue.logs import logger
 from rqueue.text.numbers import many
 from rqueue_workers.exit_codes import Exit
-from rqueue_workers.status_page import DRAINING, LEAVING, STOP, WAITING, StatusPage
+from rqueue_workers.status_page import CONTINUE, DRAINING, LEAVING, STOP, WAITING, StatusPage
 from rqueue_workers.worker.current_job import CurrentJob, Now
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.news import News
@@ -173,12 +173,13 @@ class Departure:
                 return
         except QueueDamaged as error:
             self._dispatcher.leave_alone(error)
+        for_good = self._page.asked != CONTINUE
         for subscription in self._dispatcher.on(route):
             try:
                 if not route.apart:
-                    subscription.unregister()
+                    subscription.unregister(for_good)
                 elif subscription.term:
-                    route.begin(subscription.leaving(), subscription)
+                    route.begin(subscription.leaving(for_good), subscription)
             except QueueDamaged as error:
                 self._dispatcher.leave_alone(error)
 

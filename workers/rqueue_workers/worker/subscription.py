@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
+from math import inf
 from time import monotonic
 
 from rqueue.errors import ConsumerRefused, RegistrationLost
@@ -38,6 +39,12 @@ Unstarted = tuple[bytes, bytes, int]
 UNKNOWN = frozenset({THREAD})
 """The executors beside the main thread that jobs may be for where nothing is known of them."""
 
+LACKED = 100
+"""Tasks that are unknown here and remembered; what is parked for others waits until it is due."""
+
+UNPARK_S = 1.0
+"""Seconds that a worker which has left takes at most to put back what it parked."""
+
 log = logger("rqueue.worker")
 
 
@@ -54,6 +61,7 @@ class Subscription(SettleCalls):
         "hold_s",
         "hold_until",
         "index",
+        "lacked",
         "most",
         "ms",
         "prefetch",
@@ -96,6 +104,8 @@ class Subscription(SettleCalls):
         self.hold_s = 0.0
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
+        self.lacked: set[str] = set()
+        """Tasks whose jobs were parked here, since nobody here knows them."""
         self.damage = Damage()
         """Of the queue: while something has overwritten a key of it, it is left alone."""
         self.route: Route
@@ -173,11 +183,8 @@ class Subscription(SettleCalls):
         back."""
         counts = yield commands.counts(self.keys, oldest=False)
         self.most = int(counts.meta.get("max_deliveries", "10"))
-        cursor = "0"
-        while tasks:
-            cursor, _ = yield commands.unpark(self.keys, cursor, tasks)
-            if cursor == "0":
-                break
+        if tasks:
+            yield from self._unparking(tasks)
 
     def declaring(
         self, declarations: Iterable[Declaration], app: str, signer: Signer | None
@@ -185,12 +192,21 @@ class Subscription(SettleCalls):
         """Say which schedules the code declares."""
         yield from declaring(self.keys, self.name, self.term, app, declarations, signer)
 
-    def unregister(self) -> None:
-        """`leaving`, waiting for each reply. Raises the server errors."""
-        run_course(self.leaving(), self.run)
+    def _unparking(self, tasks: Sequence[str], until: float = inf) -> Calls[None]:
+        cursor = "0"
+        while monotonic() < until:
+            cursor, _ = yield commands.unpark(self.keys, cursor, tasks)
+            if cursor == "0":
+                break
 
-    def leaving(self) -> Calls[None]:
-        """Leave the queue; what is held goes back uncounted."""
+    def unregister(self, for_good: bool = False) -> None:
+        """`leaving`, waiting for each reply. Raises the server errors."""
+        run_course(self.leaving(for_good), self.run)
+
+    def leaving(self, for_good: bool = False) -> Calls[None]:
+        """Leave the queue; what is held goes back uncounted. for_good: not to be replaced at once,
+        by a worker that knows the same tasks. Others may know more of them, as in a deploy: what
+        was parked here goes to those that stay."""
         if not self.term:
             return
         call = self.unregister_call()
@@ -201,6 +217,10 @@ class Subscription(SettleCalls):
         except RegistrationLost:
             log.debug("the lease of %s had ended before it left", self.name)
         self.forget()
+        if for_good and self.lacked:
+            counts = yield commands.counts(self.keys, oldest=False)
+            if counts.interested or counts.notified or counts.not_interested:
+                yield from self._unparking(sorted(self.lacked), monotonic() + UNPARK_S)
 
     def begin(self) -> None:
         """As `ConsumerState.begin`."""
@@ -254,6 +274,8 @@ class Subscription(SettleCalls):
         if outcome is None:
             self.passing.append((id, value))
         else:
+            if outcome.outcome == "park" and len(self.lacked) < LACKED:
+                self.lacked.add(outcome.task)
             self.others.append(outcome)
 
     def put_off(self, id: bytes, value: bytes, acquired: int, now: float, seconds: float) -> None:

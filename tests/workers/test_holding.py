@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rqueue_workers.worker.prefetch import FIRST
 from tests.support.monitor import monitoring
 from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
@@ -81,6 +82,17 @@ def test_the_window_follows_how_long_jobs_take(workers: WorkerFixture) -> None:
     batches = workers.redis.xlen(workers.queue.keys.history)
     assert batches < 500, "of 2,000 jobs: on a busy machine jobs look long, and windows are smaller"
     workers.go(key)
+
+
+def test_quick_jobs_teach_also_where_they_come_one_by_one(workers: WorkerFixture) -> None:
+    child = workers.child(async_slots=0)
+    consumer = workers.queue.keys.consumer(f"{child.base}.0")
+
+    def grown() -> bool:
+        workers.result("c.echo", 1)
+        return int(workers.redis.hget(consumer, "jobs")) > FIRST
+
+    assert eventually(grown, "a larger window")
 
 
 @pytest.mark.parametrize("prefetch", [1, 3])

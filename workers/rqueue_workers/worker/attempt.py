@@ -60,6 +60,8 @@ CALLERS = ("rqueue_workers.worker.executors.", "rqueue_workers.worker.composing"
 
 NOTHING: Mapping[str, Any] = {}
 
+_new = tuple.__new__
+
 
 Decoded = tuple[bytes, Plan, list[Any], dict[str, Any], Mapping[str, Any]]
 """Head, plan, args, kwargs and options of a job."""
@@ -218,7 +220,7 @@ class Attempts:
             payload = encode_result(result, plan.name, self.max_body)
         except BaseException as raised:  # its classes are the user's code as well
             return self.unkept(row, plan, raised, of)
-        return Done(*row, plan.keep_ms, payload)
+        return _new(Done, (*row, plan.keep_ms, payload))
 
     def unkept(self, row: Ack, plan: Plan, raised: BaseException, of: Subscription) -> Unfinished:
         """The outcome of a job that returned what cannot be kept. raised: by the try to encode

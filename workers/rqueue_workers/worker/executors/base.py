@@ -215,7 +215,7 @@ class Executor:
     def _admitted(self, job: Job) -> bool:
         """Whether a job that was taken from `todo` may begin; else it is there again, and goes back
         to its queue, since the process is to make room for a fresh one."""
-        if self._recycling.admits():
+        if not self._recycling.active or self._recycling.admits():
             return True
         self.todo.appendleft(job)
         self._news.tell()

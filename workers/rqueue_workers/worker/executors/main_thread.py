@@ -102,7 +102,8 @@ class MainThreadExecutor:
         begun = started = clock()
         limit = begun + SETTLE_S
         count = 0
-        most = self._recycling.room(BATCH)
+        recycling = self._recycling
+        most = recycling.room(BATCH) if recycling.active else BATCH
         while count < most:
             try:
                 id_, value, acquired = popleft()
@@ -178,7 +179,8 @@ class MainThreadExecutor:
         self._unmark()
         seconds = started - begun
         if count:
-            self._recycling.began(count)
+            if recycling.active:
+                recycling.began(count)
             prefetch = subscription.prefetch
             prefetch.jobs += count
             prefetch.seconds += seconds

@@ -5,18 +5,16 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import pytest
 import redis
-import redis.utils
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.transport.redis_client import is_cluster
-from tests.support import parallel, profiles
+from tests.support import parallel, profiles, quick_redis_py
 from tests.support import spark as spark_support
 from tests.support.redis_cluster import (  # noqa: F401
     make_cluster,
@@ -31,9 +29,7 @@ from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# redis-py reads its own version from its package's files for each connection that is made: more
-# than all else that a connection takes, tens of thousands of times.
-redis.utils.get_lib_version = cache(redis.utils.get_lib_version)
+quick_redis_py.quicken()
 
 # What passes once passes again, however busy the machine is: the same examples each time, and no
 # example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.
@@ -53,22 +49,30 @@ if not profiles.THOROUGH and hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C reach the programs that tests start: a shell's background job begins with SIGINT
     ignored, and its children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if parallel.distributed(config):
+        parallel.say_less(config)
 
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
     """What a test leaves in the environment is no setting of the next one: a worker that is played
     in this process says there where its pool is, as it may."""
-    before = {name: value for name, value in os.environ.items() if name.startswith("RQUEUE_")}
+    before = _rqueue_s()
     yield
-    for name in [name for name in os.environ if name.startswith("RQUEUE_")]:
-        del os.environ[name]
-    os.environ.update(before)
+    if (after := _rqueue_s()) != before:
+        for name in after:
+            del os.environb[name]
+        os.environb.update(before)
+
+
+def _rqueue_s() -> dict[bytes, bytes]:
+    """The variables of rqueue."""
+    return {name: os.environb[name] for name in os.environb if name.startswith(b"RQUEUE_")}
 
 
 def pytest_report_header() -> list[str]:

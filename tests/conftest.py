@@ -35,7 +35,7 @@ quick_redis_py.quicken()
 # example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.
 settings.register_profile(
     "rqueue",
-    max_examples=profiles.examples(100, 100, brief=25),
+    max_examples=profiles.examples(50, 100, brief=25),
     deadline=None,
     derandomize=not profiles.THOROUGH,
     database=None,

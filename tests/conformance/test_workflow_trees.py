@@ -19,7 +19,7 @@ from tests.support.queue_fixture import QueueFixture, one_kind
 from tests.support.workflow_trees import Call, Drawing, Node, expect_first, expect_requeued
 from tests.support.workflows import nothing_is_kept, requeue
 
-TREES = examples(12, 200)
+TREES = examples(6, 200)
 
 
 def plain(what: Any) -> Any:

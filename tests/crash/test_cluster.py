@@ -32,7 +32,7 @@ MakeCluster = Callable[..., SmallCluster]
 
 pytestmark = pytest.mark.timeout(300)
 
-BEFORE = examples(200, 400)
+BEFORE = examples(120, 400)
 """Jobs of each queue that end before the fault."""
 
 CHANCE, CHANCE_ONCE = 2, 4

@@ -28,7 +28,7 @@ from tests.support.run_script import run
 from tests.support.snapshot import Snapshot, take_snapshot
 
 THOROUGH = "RQUEUE_FUZZ" in os.environ
-EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(15, 120)))
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(8, 120)))
 """For each script."""
 
 

@@ -27,7 +27,7 @@ from tests.support.profiles import examples
 from tests.support.snapshot import Snapshot, take_snapshot
 
 HOT = ["enqueue", "pull", "settle"]
-EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(3, 16)))
+EXAMPLES = int(os.environ.get("RQUEUE_FUZZ", examples(2, 16)))
 """For each key."""
 
 

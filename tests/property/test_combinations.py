@@ -17,8 +17,8 @@ STEPS = 40
 SEEDS = examples(1, 4, thorough=20, brief=1)
 PAIRS = [*kinds(1), *kinds(2)]
 TRIPLES = kinds(3)
-_SOME = random.Random("three at once").sample(TRIPLES, examples(8, len(TRIPLES), brief=4))
-_TRIED = [*kinds(1), *kinds(2)[:: examples(15, 1)]]
+_SOME = random.Random("three at once").sample(TRIPLES, examples(5, len(TRIPLES), brief=4))
+_TRIED = [*kinds(1), *kinds(2)[:: examples(25, 1)]]
 COURSES = [(kind, seed) for kind in _TRIED for seed in range(SEEDS)]
 COURSES += [(kind, seed) for kind in _SOME for seed in range(examples(1, 1, thorough=4))]
 """All kinds under `make test-all`."""

@@ -20,7 +20,7 @@ from tests.property.sources import sound
 from tests.support.profiles import examples
 from tests.support.run_script import run
 
-SEEDS = examples(6, 60)
+SEEDS = examples(3, 60)
 KIND = Kind.of(["flows"])
 MEMBERS = {"w": 230, "w.1": 30}
 """How many members wait for which job; the second is a member of the first itself."""

@@ -12,7 +12,7 @@ from tests.property.planted import Fault, each
 from tests.property.sources import sound
 from tests.support.profiles import examples
 
-SEEDS = examples(3, 40)
+SEEDS = examples(2, 40)
 STEPS = 60
 
 

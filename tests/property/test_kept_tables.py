@@ -19,7 +19,7 @@ from tests.property.sharding import KEYS, KINDS, SHARDS, Course, courses
 from tests.property.sources import sound
 from tests.support.profiles import examples
 
-SEEDS, STEPS = examples(3, 8), 250
+SEEDS, STEPS = examples(2, 8), 250
 TO_FIND = 8
 """Courses of each kind in which each planted fault is found."""
 

@@ -23,7 +23,7 @@ from tests.support.profiles import examples
 
 KIND = Kind.of(["limits"])
 KEYS = QueueKeys("limits", "property")
-SEEDS, STEPS = examples(3, 40), examples(60, 80)
+SEEDS, STEPS = examples(2, 40), examples(60, 80)
 TO_FIND = 5
 """Courses in which each planted fault is found."""
 PACE = JobLimit("pace", 2, "", 1000, 2)

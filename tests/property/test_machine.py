@@ -28,12 +28,12 @@ def search(usual: int, full: int) -> settings:
 
 
 SEARCHES: dict[type[Machine], settings] = {
-    Machine: search(20, 200),
-    TimedMachine: search(20, 200),
-    SelectingMachine: search(20, 200),
+    Machine: search(14, 200),
+    TimedMachine: search(14, 200),
+    SelectingMachine: search(14, 200),
     # every planted fault of these is found in few
-    BoundedMachine: search(12, 60),
-    UniqueMachine: search(12, 60),
+    BoundedMachine: search(9, 60),
+    UniqueMachine: search(9, 60),
 }
 
 

@@ -40,7 +40,7 @@ def test_a_queue_on_a_node_does_what_the_model_says(
     kind: type[Machine], redis_cluster: SmallCluster
 ) -> None:
     node = redis_cluster.masters()[1]
-    search = settings(SEARCHES[kind], max_examples=examples(3, 60, thorough=1000, brief=2))
+    search = settings(SEARCHES[kind], max_examples=examples(2, 60, thorough=1000))
     with node.client() as client:
         parts = {"client": client, "lua": sound(), "slots": slots_of(redis_cluster, node)}
         run_state_machine_as_test(type("Machine", (OnANode, kind), parts), settings=search)

@@ -17,7 +17,7 @@ from tests.property.test_limits import KEYS, LimitCourse
 from tests.support import invariants
 from tests.support.profiles import examples
 
-SEEDS, ROUNDS = examples(4, 40), 6
+SEEDS, ROUNDS = examples(2, 40), 6
 TO_FIND = 8
 """Courses in which each planted fault is found."""
 NAMES = ("crm=a", "crm=b", "crm=c", "all", "wide", "@api=a", "@api=b", "@pace")

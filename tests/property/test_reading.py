@@ -40,7 +40,7 @@ def machine(kind: type[Reading], client: redis.Redis, lua: Any) -> Any:
 
 @BOTH
 def test_what_comes_is_begun_in_order(kind: type[Reading], client: redis.Redis) -> None:
-    how = settings(SEARCH, max_examples=examples(40, SEARCH.max_examples))
+    how = settings(SEARCH, max_examples=examples(25, SEARCH.max_examples))
     run_state_machine_as_test(machine(kind, client, sound()), settings=how)
 
 

@@ -17,7 +17,7 @@ from tests.property.sources import sound
 from tests.support.profiles import examples
 
 KINDS = (Kind.of(["shard"]), Kind.of(["shard", "groups"]))
-SEEDS, STEPS = examples(2, 6), 250
+SEEDS, STEPS = examples(1, 6), 250
 TO_FIND = 6
 """Courses of each kind in which each planted fault is found."""
 FIRST = {

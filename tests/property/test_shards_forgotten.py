@@ -20,7 +20,7 @@ from tests.property.sharding import KEYS, SHARDS, Course, courses
 from tests.property.sources import sound
 from tests.support.profiles import examples
 
-SEEDS, STEPS, TO_FIND = examples(3, 12), 250, 12
+SEEDS, STEPS, TO_FIND = examples(2, 12), 250, 12
 
 
 class ForgettingCourse(Course):

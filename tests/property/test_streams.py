@@ -18,7 +18,7 @@ from tests.property.sources import sound
 from tests.property.streams import StreamPlayer, play
 from tests.support.profiles import examples
 
-SEEDS = examples(3, 40)
+SEEDS = examples(2, 40)
 """Searches; each has other streams."""
 
 STEPS = 80

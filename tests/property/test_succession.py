@@ -23,7 +23,7 @@ from tests.support.snapshot import take_snapshot
 
 KIND = Kind.of(["exclusive"])
 KEYS = QueueKeys("succession", "property")
-SEEDS, STEPS = examples(3, 6), 60
+SEEDS, STEPS = examples(2, 6), 60
 TO_FIND = 6
 """Courses in which each planted fault is found."""
 LEASE_MS = 30_000

@@ -14,7 +14,7 @@ from tests.support.profiles import examples
 from tests.support.proxy import Proxy
 from tests.workers.children import WorkerFixture
 
-JOBS = examples(4_000, 10_000)
+JOBS = examples(2_500, 10_000)
 
 
 def publish(queue: Queue, notes: Path) -> None:

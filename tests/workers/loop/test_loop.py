@@ -43,7 +43,7 @@ from tests.workers.loop.two_queues import (
 from tests.workers.loop.world import CAUSE, LEASE_MS
 
 QUICK = settings(
-    max_examples=examples(10, 60),
+    max_examples=examples(6, 60),
     stateful_step_count=30,
     report_multiple_bugs=False,
     phases=[Phase.generate],

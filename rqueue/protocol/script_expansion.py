@@ -92,7 +92,7 @@ class Expansion:
         """Make a local variable of ARGV, for a script that has any: each look at a global one is a
         look into a table, and what comes alone is half a dozen of those looks."""
         body = next((at for at, line in enumerate(self.lines) if not line.startswith("--")), None)
-        if body is not None and any("ARGV[" in line for line in self.lines[body:]):
+        if body is not None and "ARGV[" in "\n".join(self.lines[body:]):
             self.lines.insert(body, "local ARGV = ARGV")
             self.origins.insert(body, self.origins[body])
 
@@ -192,14 +192,17 @@ class Expansion:
                 yield one
             elif not all(kept):
                 continue
-            elif blocks or not stack:  # a block may end in it, or its comments stay
+            elif blocks and one.within < blocks[-1].within:  # a block ends in it
                 yield from one.lines
+            elif not stack:  # its comments stay
+                self.lines += one.texts
+                self.origins += one.origins
             else:
-                if scope is not None:
+                if scope is not None and one.functions:
                     at = len(self.lines)
                     scope.functions |= {at + line: name for line, name in one.functions.items()}
                 self.lines += one.code
-                self.origins += one.origins
+                self.origins += one.code_origins
 
     def _replacement(self, line: Line, file: str, stack: Stack) -> tuple[list[str], list[str]]:
         """The files to be included for a directive, and its own lines."""
@@ -266,12 +269,12 @@ class Expansion:
         scope: Scope,
     ) -> None:
         target = f"lua/{path}"
+        if target in known:
+            return
         trail = [above for above, _ in stack] + [file]
         if target in trail:
             circle = " -> ".join([*trail[trail.index(target) :], target])
             raise fault(file, number, f"circular include: {circle}", stack)
-        if target in known:
-            return
         included = self._read(path)
         if included is None:
             name = path.removeprefix("include/").removesuffix(".lua")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from rqueue.errors import ScriptSourceError
@@ -244,6 +245,7 @@ def _names(lines: Sequence[str]) -> list[str]:
     return [] if names.strip() == "none" else [slot.strip() for slot in names.split(",")]
 
 
+@lru_cache(1000)
 def parse_header(text: str, file: str) -> Header:
     """Parse the contract at the top of a script.
 

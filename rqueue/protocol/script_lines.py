@@ -47,13 +47,17 @@ class Line(NamedTuple):
 
 class Run(NamedTuple):
     """Lines without a directive, one behind the other: most lines are of runs, which are put down
-    as a whole. code: what Redis has to have of them, and origins: where that stands; functions:
-    those that begin in it, by which line of it."""
+    as a whole. texts, origins: all of them, and where they stand; code, code_origins: what Redis
+    has to have; functions: those that begin in it, by which line of that. within: how far the line
+    is indented that is indented least."""
 
     lines: tuple[Line, ...]
-    code: list[str]
+    texts: list[str]
     origins: list[tuple[str, int]]
+    code: list[str]
+    code_origins: list[tuple[str, int]]
     functions: dict[int, str]
+    within: int
 
 
 @lru_cache(1000)
@@ -71,9 +75,15 @@ def runs_of(text: str, file: str) -> tuple[Line | Run, ...]:
 
 def _run(lines: tuple[Line, ...], file: str) -> Run:
     code = [line for line in lines if line.code]
-    functions = {at: line.function for at, line in enumerate(code) if line.function}
-    origins = [(file, line.number) for line in code]
-    return Run(lines, [line.text for line in code], origins, functions)
+    return Run(
+        lines,
+        [line.text for line in lines],
+        [(file, line.number) for line in lines],
+        [line.text for line in code],
+        [(file, line.number) for line in code],
+        {at: line.function for at, line in enumerate(code) if line.function},
+        min(line.within for line in lines),
+    )
 
 
 def _line(number: int, text: str) -> Line:

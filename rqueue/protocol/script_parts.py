@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby
 
 FUNCTION = re.compile(r"local function ([a-z]+_\w+)\(")
 """How a function of an include begins, at the start of a line. Names of one word are few, and look
@@ -58,42 +57,40 @@ def gathered(
     A name that a variable has somewhere stays that of a local function: which of the two is meant
     depends on where it stands.
     """
-    variables = set[str]().union(*map(_variables, {*lines}))
-    made: list[str] = []
-    sources: list[Origin] = []
-    many = [scope for scope in scopes if len(scope.functions) >= MANY]
-    starting = {first: [*some] for first, some in groupby(many, lambda scope: scope.first)}
-    outermost = Scope("", 0, 0, len(lines))
-    around: list[tuple[Scope, dict[str, str]]] = [(outermost, {})]
-    copied = 0
-    for number, names in enumerate(map(_names, lines)):
-        if not names and number not in starting:
+    made, sources = [*lines], [*origins]
+    waiting = [scope for scope in reversed(scopes) if len(scope.functions) >= MANY]
+    functions = {name for scope in waiting for name in scope.functions.values()}
+    functions.difference_update(*map(_variables, {*lines}))
+    around: list[tuple[Scope, dict[str, str]]] = [(Scope("", 0, 0, len(lines)), {})]
+    tables: list[tuple[int, str]] = []
+    for number, known in enumerate(map(_known, lines)):
+        if functions.isdisjoint(known):
             continue
-        made += lines[copied:number]
-        sources += origins[copied:number]
-        copied, line, source = number + 1, lines[number], origins[number]
-        while number > around[-1][0].last:
-            around.pop()
-        for scope in starting.get(number, ()):
+        while waiting and waiting[-1].first <= number:
+            scope = waiting.pop()
+            while scope.first > around[-1][0].last:
+                around.pop()
             # what is within knows what stands before it
             around.append((scope, {**around[-1][1]}))
+        while number > around[-1][0].last:
+            around.pop()
         scope, written = around[-1]
+        line = lines[number]
         own = scope.functions.get(number)
-        if own is not None and own not in variables:
-            if scope.table not in written:
-                made.append(f"local {scope.table} = {{}}")
-                sources.append(source)
-                written[scope.table] = scope.table
-            written[own] = f"{scope.table}.{own}"
+        if own in functions:
+            table = scope.table
+            if table not in written:
+                tables.append((number, table))
+                written[table] = table
+            written[own] = f"{table}.{own}"
             line = line.removeprefix("local ")
-            names = _names(line)
-        for start, end, name in names:
+        for start, end, name in _names(line):
             if name in written:
                 line = f"{line[:start]}{written[name]}{line[end:]}"
-        made.append(line)
-        sources.append(source)
-    made += lines[copied:]
-    sources += origins[copied:]
+        made[number] = line
+    for number, table in reversed(tables):
+        made.insert(number, f"local {table} = {{}}")
+        sources.insert(number, origins[number])
     return made, sources
 
 
@@ -103,6 +100,12 @@ def _variables(line: str) -> tuple[str, ...]:
     forms = (form for word, form in _DECLARED.items() if word in line)
     found = (names for form in forms for names in form.findall(line))
     return tuple(name.strip() for names in found for name in names.split(","))
+
+
+@cache
+def _known(line: str) -> frozenset[str]:
+    """The names of a line that may be those of functions."""
+    return frozenset(name for _, _, name in _names(line))
 
 
 @cache

@@ -16,10 +16,13 @@ def advice(error: BaseException) -> str:
     """The advice for an error, where the message itself gives none."""
     if isinstance(error, errors.AuthenticationFailed) and "refuses the login" in str(error):
         return "put the right user and password into the URL: redis://USER:PASSWORD@host:6379/0"
-    if isinstance(error, errors.ConnectionLost) and re.search("TLS|_password is", str(error)):
+    if isinstance(error, errors.ConnectionLost) and re.search("TLS|sentinel_password=", str(error)):
         return ""  # it says what to write
     if isinstance(error, errors.ConnectionLost):
-        closed = ", does it want TLS (rediss://)" if hung_up(str(error)) else ""
+        closed = ""
+        if hung_up(said := str(error)):
+            own = "a certificate of ours (?ssl_certfile=FILE&ssl_keyfile=FILE)"
+            closed = f", does it want {own if 'rediss' in said else 'TLS (rediss://)'}"
         return f"is the server running{closed}, and is {_source()} right?"
     if isinstance(error, errors.RedisTimeout) and "TLS" not in str(error):
         return f"is the server overloaded, or the address in {_source()} not a Redis?"

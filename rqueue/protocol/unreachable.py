@@ -60,7 +60,10 @@ def no_primary(said: str, url: str) -> str | None:
     hosts = url.partition("://")[2].partition("/")[0]
     silent = said.count("> - ")  # one for each that gave no answer
     if silent and re.search(r"Authentication|NOAUTH|WRONGPASS", said):
-        return f"a Sentinel refuses the login: sentinel_password is for those at {hosts}"
+        return (
+            f"a Sentinel refuses the login: those at {hosts} want their own, "
+            "?sentinel_username=USER&sentinel_password=PASSWORD"
+        )
     if silent > hosts.count(","):
         return f"no Sentinel answers at {hosts}"
     return f"no primary '{found[1]}' is known to the Sentinels that answer at {hosts}"
@@ -80,6 +83,7 @@ def advised(said: str, error: BaseException, url: str, *, sent: bool) -> str:
 
 def _tls_advice(error: BaseException, url: str, *, sent: bool) -> str:
     """What to do where TLS is why there is no connection, or may be; "" where it is not."""
+    error = getattr(error, "of_sentinel", error)  # what it says itself is no more than a class
     said = str(error)
     if found := _UNTRUSTED.search(said):
         why = found[1].strip(" .")
@@ -88,12 +92,33 @@ def _tls_advice(error: BaseException, url: str, *, sent: bool) -> str:
                 f"; its certificate for TLS has another name ({why}): write that one into the URL,"
                 " or ?ssl_check_hostname=false"
             )
-        return f"; its certificate for TLS is not trusted ({why}): say whom to, ?ssl_ca_certs=FILE"
+        if "expired" in why or "not yet valid" in why:
+            return (
+                f"; its certificate for TLS is not valid now ({why}): renew it on the server, or "
+                "set the clock of this host"
+            )
+        return (
+            f"; its certificate for TLS is not trusted ({why}): write the file of the authority "
+            "that signed it into the URL, ?ssl_ca_certs=FILE"
+        )
     if "rediss" in url:
+        if found := _ALERT.search(said):
+            why = found[1].lower().replace("_", " ")
+            return f"; what it says of our own certificate for TLS is '{why}': write {_OWN}"
+        closed = isinstance(error, rx.ConnectionError | ConnectionError) and hung_up(said)
+        if (closed and not sent) or "EOF occurred in violation of protocol" in said:
+            return f"; does it want a certificate of ours for TLS? {_OWN} is with it"
         silent = never_connected(error) or "WRONG_VERSION_NUMBER" in said
         return "; does this port speak TLS? redis:// is without" if silent else ""
     closed = isinstance(error, rx.ConnectionError | ConnectionError) and hung_up(said)
     return "; does it want TLS? rediss:// is with it" if closed and not sent else ""
 
 
+_OWN = "?ssl_certfile=FILE&ssl_keyfile=FILE"
+
+# what OpenSSL makes of the server's alert, where that is about the client's certificate
+_ALERT = re.compile(
+    r"(?:SSLV3|TLSV1|TLSV13)_ALERT_((?:BAD_|UNSUPPORTED_)?CERTIFICATE(?:_\w+)?|UNKNOWN_CA"
+    r"|HANDSHAKE_FAILURE)"
+)
 _UNTRUSTED = re.compile(r"CERTIFICATE_VERIFY_FAILED\].*?failed: (.*?)(?:\(_ssl|$)")

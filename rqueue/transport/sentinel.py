@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import redis
+from redis import exceptions as rx
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
@@ -20,6 +22,60 @@ __all__ = ["open_async_primary", "open_primary", "sentinels_of"]
 
 ASK_S = 2.0
 """Seconds that one Sentinel may take to be reached, and to answer, before the next one is asked."""
+
+
+class _Sentinels(Sentinel):
+    """Those whose error, where none of them named a primary, has what one of them was last heard
+    of: as `of_sentinel`, since redis-py's text has no more than its class."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self._heard = _Heard()
+        for sentinel in self.sentinels:
+            vars(sentinel)["sentinel_masters"] = self._heard.of(sentinel.sentinel_masters)
+
+    def discover_master(self, service_name: str) -> Any:
+        try:
+            return super().discover_master(service_name)  # type: ignore[no-untyped-call]
+        except rx.ConnectionError as error:
+            raise self._heard.noted(error) from None
+
+
+class _Heard:
+    """The last error of those that were asked."""
+
+    def __init__(self) -> None:
+        self._last: Exception | None = None
+
+    def of(self, ask: Callable[[], Any]) -> Callable[[], Any]:
+        """`ask`, noting what it raises."""
+
+        def asked() -> Any:
+            try:
+                return ask()
+            except rx.RedisError as error:
+                self._last = error
+                raise
+
+        return asked
+
+    def of_async(self, ask: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+        """The same, awaited."""
+
+        async def asked() -> Any:
+            try:
+                return await ask()
+            except rx.RedisError as error:
+                self._last = error
+                raise
+
+        return asked
+
+    def noted(self, error: Exception) -> Exception:
+        """An error of theirs, with what the last one of them was heard of."""
+        if self._last is not None:
+            error.of_sentinel, self._last = self._last, None  # type: ignore[attr-defined]
+        return error
 
 
 class _Primary(redis.Redis):
@@ -40,9 +96,8 @@ def open_primary(url: str, options: dict[str, Any]) -> redis.Redis:
     asking["retry"] = Retry(NoBackoff(), 0)
     if parts.tls:
         server["connection_class"] = SentinelTlsConnection
-    client: redis.Redis = Sentinel(parts.sentinels, sentinel_kwargs=asking, **server).master_for(
-        parts.name
-    )
+    sentinels: Any = _Sentinels(parts.sentinels, sentinel_kwargs=asking, **server)
+    client: redis.Redis = sentinels.master_for(parts.name)
     return client
 
 
@@ -65,7 +120,19 @@ def open_async_primary(url: str, options: dict[str, Any]) -> redis.asyncio.Redis
             for sentinel in sentinels.sentinels:
                 await sentinel.aclose()
 
-    sentinels = AsyncSentinel(parts.sentinels, sentinel_kwargs=asking, **server)
+    class AsyncSentinels(AsyncSentinel):
+        """As `_Sentinels`."""
+
+        async def discover_master(self, service_name: str) -> Any:
+            try:
+                return await super().discover_master(service_name)
+            except rx.ConnectionError as error:
+                raise heard.noted(error) from None
+
+    heard = _Heard()
+    sentinels: Any = AsyncSentinels(parts.sentinels, sentinel_kwargs=asking, **server)  # type: ignore[no-untyped-call]
+    for sentinel in sentinels.sentinels:
+        vars(sentinel)["sentinel_masters"] = heard.of_async(sentinel.sentinel_masters)
     client: redis.asyncio.Redis = sentinels.master_for(parts.name, redis_class=AsyncPrimary)
     return client
 

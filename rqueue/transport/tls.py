@@ -13,7 +13,17 @@ from redis.sentinel import SentinelManagedConnection
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
 
-__all__ = ["SentinelTlsConnection", "TlsConnection", "check_tls"]
+__all__ = ["TLS_OPTIONS", "SentinelTlsConnection", "TlsConnection", "check_tls"]
+
+TLS_OPTIONS = (
+    "ssl_ca_certs",
+    "ssl_cert_reqs",
+    "ssl_check_hostname",
+    "ssl_certfile",
+    "ssl_keyfile",
+    "ssl_password",
+)
+"""What a URL may say of TLS; see docs/servers.md."""
 
 _REQUIRED = ("required", "optional", "none")
 

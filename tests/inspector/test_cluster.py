@@ -11,8 +11,8 @@ import pytest
 import redis
 from click.testing import Result
 
-from rqueue import Inspector
-from rqueue.errors import ConnectionLost, UnknownJob, UnknownQueue
+from rqueue import Inspector, connect
+from rqueue.errors import AuthenticationFailed, ConnectionLost, UnknownJob, UnknownQueue
 from rqueue.inspector import Finding
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
@@ -262,3 +262,14 @@ def test_a_login_with_few_rights_sees_all(make_cluster: MakeCluster) -> None:
     assert problems(found) == []
     assert "no-replica" in {one.kind for one in found}
     assert "full-coverage" not in {one.kind for one in found}
+
+
+@pytest.mark.each_server
+def test_a_login_that_may_not_ask_for_the_map_is_told_so(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    for node in cluster.members:
+        node.ask("ACL", "SETUSER", "few", "on", ">few", "~rqueue:*", "+@read", "+@connection")
+    url = cluster.cluster_url.replace("redis+cluster://", "redis+cluster://few:few@")
+    with pytest.raises(AuthenticationFailed, match=r"\+?cluster") as caught:
+        connect(url)
+    assert "not in cluster mode" not in str(caught.value)

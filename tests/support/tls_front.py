@@ -35,12 +35,18 @@ class Certificate(NamedTuple):
 
 
 class TlsFront:
-    """Listens on a loopback port and passes on what is said there to `target`, (host, port)."""
+    """Listens on a loopback port and passes on what is said there to `target`, (host, port).
+    mutual: to clients that have the same certificate."""
 
-    def __init__(self, target: tuple[str, int], certificate: Certificate) -> None:
+    def __init__(
+        self, target: tuple[str, int], certificate: Certificate, *, mutual: bool = False
+    ) -> None:
         self._target = target
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(certificate.file, certificate.key)
+        if mutual:
+            self._context.load_verify_locations(certificate.file)
+            self._context.verify_mode = ssl.CERT_REQUIRED
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="TLS", daemon=True)
         self._thread.start()

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from rqueue import Queue
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, ConnectionLost
+from rqueue.protocol.error_mapping import translate
 from rqueue.transport.redis_client import open_async_client, open_client
 from rqueue_workers.exit_codes import Exit
 from tests.support.command_line import invoke
@@ -66,6 +68,46 @@ def test_a_certificate_that_nobody_whom_we_trust_has_signed(front: TlsFront) -> 
 def test_a_certificate_for_another_name(front: TlsFront, certificate: Certificate) -> None:
     said = said_of(f"rediss://localhost:{front.port}/0?ssl_ca_certs={certificate.file}")
     assert "TLS has another name" in said and "?ssl_check_hostname=false" in said
+
+
+@pytest.mark.parametrize(
+    ("why", "advice"),
+    [
+        ("certificate has expired", "renew it on the server, or set the clock of this host"),
+        ("certificate is not yet valid", "renew it on the server, or set the clock of this host"),
+        ("unable to get local issuer certificate", "the file of the authority that signed it"),
+    ],
+)
+def test_what_to_do_is_said_by_what_is_wrong_with_a_certificate(why: str, advice: str) -> None:
+    said = f"[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {why} (_ssl.c:1006)"
+    error = redis.ConnectionError(f"Error 1 connecting to h:6379. {said}.")
+    assert advice in str(translate(error, url="rediss://h:6379/0"))
+
+
+def test_a_server_that_wants_a_certificate_of_its_clients(
+    private_server: EmbeddedRedis, certificate: Certificate
+) -> None:
+    port = int(str(private_server.tcp_url).rpartition(":")[2].partition("/")[0])
+    front = TlsFront(("127.0.0.1", port), certificate, mutual=True)
+    url = f"rediss://127.0.0.1:{front.port}/0?ssl_ca_certs={certificate.file}"
+    with Queue("q", url) as queue, pytest.raises(ConnectionLost) as caught:
+        queue.send("t")
+    assert "?ssl_certfile=FILE&ssl_keyfile=FILE" in str(caught.value)
+    assert "?ssl_certfile=FILE" in invoke("queues", "--url", url, code=4).stderr
+    own = f"{url}&ssl_certfile={certificate.file}&ssl_keyfile={certificate.key}"
+    with Queue("q", own) as queue:
+        assert queue.send("t").created
+    front.close()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "advice"),
+    [("rediss", "?ssl_ca_certs=FILE"), ("redis", "does it want TLS? rediss:// is with it")],
+)
+def test_why_sentinels_are_not_heard_over_tls(front: TlsFront, scheme: str, advice: str) -> None:
+    said = said_of(f"{scheme}+sentinel://127.0.0.1:{front.port}/mymaster")
+    assert said.startswith("no Sentinel answers at 127.0.0.1")
+    assert advice in said
 
 
 def test_no_tls_where_it_is_wanted(front: TlsFront) -> None:
@@ -128,3 +170,7 @@ def test_options_that_cannot_be_used_are_refused_at_once(
         with pytest.raises(ConfigError, match=f"^url: .*{words}"):
             open_it(f"{scheme}?{options}")
     open_it(f"{scheme}?ssl_ca_certs={certificate.file}&ssl_cert_reqs=optional")
+    with pytest.raises(ConfigError, match="'ssl_ca_cert'; those of TLS are ssl_ca_certs, "):
+        open_it(f"{scheme}?ssl_ca_cert={certificate.file}")
+    with pytest.raises(ConfigError, match="'ssl_ca_certs'; TLS is rediss://"):
+        open_it(f"{scheme.replace('rediss', 'redis')}?ssl_ca_certs={certificate.file}")

@@ -8,6 +8,7 @@ import pytest
 from rqueue.client._sync.queue import Call, Queue
 from rqueue.errors import JobFailed
 from rqueue.tasks.options import Options
+from rqueue_workers.exit_codes import Exit
 from tests.support.patience import PATIENCE
 from tests.workers.pools import Pool, eventually
 
@@ -127,6 +128,17 @@ def test_a_job_that_closes_the_descriptors_is_charged(
     assert queue.enqueue("pid").result(PATIENCE) == only(pool)
     assert pool.drained() == 0
     assert f"job {job.id} of {name} closed file descriptors of the worker" in pool.log
+
+
+def test_a_job_that_lets_no_descriptor_block_takes_no_later_worker(
+    make_pool: Make, queue: Queue
+) -> None:
+    """What says that the supervisor lives is one pipe of all workers, of those to come too."""
+    pool = make_pool(app=APP, max_jobs=1)
+    queue.enqueue("no blocking").result(PATIENCE)
+    assert queue.enqueue("pid").result(PATIENCE) != queue.enqueue("pid").result(PATIENCE)
+    assert pool.drained() == Exit.OK
+    assert "the supervisor is gone" not in pool.log
 
 
 def test_a_job_that_changes_the_user(make_pool: Make, queue: Queue) -> None:

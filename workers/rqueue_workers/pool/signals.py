@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -108,8 +109,12 @@ class Lifeline:
     def _watch(self) -> None:
         # signals are for the main thread: only there do they interrupt what a job waits for
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        # a read would end where a job has set the pipe not to block, which all workers share, later
+        # ones too
         with suppress(OSError):
-            os.read(self._read, 1)
+            end = select.poll()
+            end.register(self._read, 0)
+            end.poll()
         log.warning("worker process %d: the supervisor is gone; leaving", os.getpid())
         os.kill(os.getpid(), signal.SIGTERM)
 

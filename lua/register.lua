@@ -44,8 +44,9 @@ end
 --- @end
 if not queue then return failure end
 jobs, bytes, lease, priority = tonumber(jobs), tonumber(bytes), tonumber(lease), tonumber(priority)
-if not (jobs and bytes and lease and priority and tonumber(slots) and worker and token) or lease <= 0
-  or math.abs(priority) > 10000 or (mode ~= 'acquire' and mode ~= 'browse') then
+-- a comparison with nan is false
+if not (jobs and bytes and lease and priority and tonumber(slots) and worker and token)
+  or not (lease > 0 and math.abs(priority) <= 10000) or jobs ~= jobs or bytes ~= bytes or (mode ~= 'acquire' and mode ~= 'browse') then
   return redis.error_reply('BADARGS register: mode acquire or browse, priority within 10000, numbers for the rest')
 end
 if consumer == '' or string.find(consumer, '%c') then

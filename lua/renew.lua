@@ -23,7 +23,7 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
 lease = tonumber(lease)
-if not lease or lease <= 0 or #ARGV - FIRST + 1 > 1000 then
+if not lease or not (lease > 0) or #ARGV - FIRST + 1 > 1000 then
   return redis.error_reply('BADARGS renew: a lease in ms and at most 1000 names')
 end
 

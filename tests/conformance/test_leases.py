@@ -1,5 +1,7 @@
 """Consumers that die, or are thought dead."""
 
+from typing import Any
+
 import pytest
 
 from rqueue.errors import RegistrationLost, ScriptError
@@ -146,3 +148,19 @@ def test_a_registration_that_is_said_again_is_the_same(q: QueueFixture) -> None:
     assert said("mine").term != first.term
     q.renew()
     execute(q.queue.redis, commands.unregister(q.queue.keys, "c", said("mine").term))
+
+
+@pytest.mark.parametrize("what", ["priority", "lease_ms", "window"])
+def test_what_is_no_number_registers_nobody(q: QueueFixture, what: str) -> None:
+    """Nothing is smaller than it, and nothing larger: it passed for a number within bounds."""
+    nan = float("nan")
+    q.put("A")
+    before = q.look().keys
+    options: dict[str, Any] = {"lease_ms": 30_000, what: nan}
+    if what == "window":
+        options["window"] = commands.Window(nan)  # type: ignore[arg-type]
+    with pytest.raises(ScriptError, match="BADARGS register"):
+        execute(q.queue.redis, commands.register(q.queue.keys, "new", **options))
+    with pytest.raises(ScriptError, match="BADARGS renew"):
+        execute(q.queue.redis, commands.renew(q.queue.keys, nan, []))  # type: ignore[arg-type]
+    assert q.look().keys == before

@@ -20,7 +20,7 @@ def advice(error: BaseException) -> str:
         return ""  # it says what to write
     if isinstance(error, errors.ConnectionLost):
         closed = ""
-        if hung_up(said := str(error)):
+        if hung_up(said := str(error)) and not error.url.startswith("unix:"):
             own = "a certificate of ours (?ssl_certfile=FILE&ssl_keyfile=FILE)"
             closed = f", does it want {own if 'rediss' in said else 'TLS (rediss://)'}"
         return f"is the server running{closed}, and is {_source()} right?"

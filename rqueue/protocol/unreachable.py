@@ -85,6 +85,8 @@ def _tls_advice(error: BaseException, url: str, *, sent: bool) -> str:
     """What to do where TLS is why there is no connection, or may be; "" where it is not."""
     error = getattr(error, "of_sentinel", error)  # what it says itself is no more than a class
     said = str(error)
+    if url.startswith("unix:"):
+        return ""  # nobody speaks TLS there
     if found := _UNTRUSTED.search(said):
         why = found[1].strip(" .")
         if "mismatch" in why:

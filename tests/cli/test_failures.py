@@ -11,6 +11,7 @@ import click
 import pytest
 import redis
 from click.testing import Result
+from redis import exceptions as rx
 
 from rqueue import errors
 from rqueue.cli.exit_codes import Failure
@@ -18,6 +19,7 @@ from rqueue.cli.failures import exit_code
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol.advice import describe
+from rqueue.protocol.error_mapping import translate
 from tests.support.command_line import program
 from tests.support.stub_server import StubServer
 
@@ -184,6 +186,16 @@ def test_ctrl_c_ends_a_follower(server: EmbeddedRedis, queue: Queue) -> None:
 def test_exit_codes(error: Exception, code: int) -> None:
     assert exit_code(error) == code
     assert "\n" not in describe(error)
+
+
+def test_a_socket_of_this_machine_is_not_asked_about_tls() -> None:
+    said = "Connection closed by server."
+    for url, asked in (("redis://h:1/0", True), ("unix:///run/redis.sock", False)):
+        error = rx.ConnectionError(said)
+        made = translate(error, url=url, sent=False)
+        assert ("does it want TLS?" in str(made)) == asked
+        known = errors.ConnectionLost(f"cannot reach Redis: {said}", url=url)
+        assert ("does it want TLS (rediss://)" in describe(known)) == asked
 
 
 def test_a_server_that_may_evict_is_warned_of_once(private_server: EmbeddedRedis) -> None:

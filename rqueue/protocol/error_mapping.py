@@ -22,6 +22,7 @@ from rqueue.protocol.unreachable import (
     never_connected,
     no_primary,
     not_connected,
+    said_of_the_map,
 )
 
 __all__ = [
@@ -142,7 +143,8 @@ def translate(
     if isinstance(error.__context__, rx.ReadOnlyError) and isinstance(error, rx.ConnectionError):
         error = error.__context__  # redis-py hangs up on what is no primary any more
     if isinstance(error, rx.RedisClusterException):
-        error = _said_of_the_map(error)
+        inner = said_of_the_map(error)
+        error = inner if inner is not None and _said(inner)[0] else error
     found = _translated(error, url, script, queue, consumer, sent)
     earlier = _earlier(error)
     if earlier is not None and isinstance(found, errors.ServerError) and not _said(earlier)[0]:
@@ -150,19 +152,6 @@ def translate(
         if lost is not None and lost.outcome_unknown:
             return unsure(lost, found)
     return found
-
-
-def _said_of_the_map(error: rx.RedisClusterException) -> Exception:
-    """What the last node said that redis-py has asked for the map of a cluster, where it said
-    something. To redis-py every refusal says that the server is in no cluster, of a login too that
-    may not ask: only one without a word of its own does."""
-    inner: BaseException | None = error.__cause__
-    if isinstance(inner, Exception) and _said(inner)[0]:
-        return inner
-    while isinstance(inner, rx.RedisClusterException):
-        inner = inner.__cause__ or inner.__context__
-    refused = isinstance(inner, Exception) and _said(inner)[0] not in ("", "ERR")
-    return inner if refused and isinstance(inner, Exception) else error
 
 
 def _earlier(error: BaseException | None) -> Exception | None:

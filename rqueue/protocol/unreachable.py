@@ -13,6 +13,7 @@ __all__ = [
     "never_connected",
     "no_primary",
     "not_connected",
+    "said_of_the_map",
     "silent_server",
 ]
 
@@ -49,6 +50,17 @@ _CONNECTING = re.compile(r"(Error (-?\d+ )?|Timeout )connecting to |No master fo
 def is_no_cluster(error: rx.RedisClusterException) -> bool:
     """Whether a client of a cluster has found a server that is in none."""
     return "Cluster mode is not enabled" in str(error)
+
+
+def said_of_the_map(error: rx.RedisClusterException) -> Exception | None:
+    """What the last node said that redis-py has asked for the map of a cluster. To redis-py every
+    refusal says that the server is in no cluster, of a login too that may not ask."""
+    inner: BaseException | None = error.__cause__
+    while isinstance(inner, rx.RedisClusterException):
+        inner = inner.__cause__ or inner.__context__
+    if isinstance(inner, rx.NoPermissionError):
+        return inner
+    return error.__cause__ if isinstance(error.__cause__, Exception) else None
 
 
 def no_primary(said: str, url: str) -> str | None:

@@ -32,7 +32,7 @@ from rqueue.text.escape import shown
 from rqueue.transport import stand_in
 from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
-from rqueue.transport.tls import TLS_OPTIONS, TlsConnection, check_tls
+from rqueue.transport.tls import TlsConnection, check_tls, tls_options
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -138,11 +138,7 @@ def _opened(
         raise errors.ConfigError("url", f"{error}; write redis://host:6379/0") from error
     except TypeError as error:
         unknown = str(error).rpartition(" ")[2]
-        hint = ""
-        if "ssl_" in unknown:
-            tls = spoken(url).startswith("rediss")
-            hint = f"; those of TLS are {', '.join(TLS_OPTIONS)}" if tls else "; TLS is rediss://"
-        said = f"has an option that is not known: {unknown}{hint}"
+        said = f"has an option that is not known: {unknown}{tls_options(unknown, url)}"
         raise errors.ConfigError("url", said) from error
     return client
 

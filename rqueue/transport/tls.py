@@ -12,10 +12,11 @@ from redis.sentinel import SentinelManagedConnection
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
+from rqueue.model.server_url import spoken
 
-__all__ = ["TLS_OPTIONS", "SentinelTlsConnection", "TlsConnection", "check_tls"]
+__all__ = ["SentinelTlsConnection", "TlsConnection", "check_tls", "tls_options"]
 
-TLS_OPTIONS = (
+_OPTIONS = (
     "ssl_ca_certs",
     "ssl_cert_reqs",
     "ssl_check_hostname",
@@ -53,6 +54,15 @@ def check_tls(url: str) -> None:
         except ssl.SSLError as error:
             why = "not a certificate with its key, or ssl_password is not the key's"
             raise ConfigError("url", f"ssl_certfile, ssl_keyfile: {why}") from error
+
+
+def tls_options(unknown: str, url: str) -> str:
+    """What to add where an option of a URL is not known: which there are, if it is about TLS."""
+    if "ssl_" not in unknown:
+        return ""
+    if not spoken(url).startswith("rediss"):
+        return "; TLS is rediss://"
+    return f"; those of TLS are {', '.join(_OPTIONS)}"
 
 
 def _check_file(name: str, file: str) -> None:

@@ -30,7 +30,7 @@ from django.test import TestCase  # noqa: E402
 import rqueue  # noqa: E402
 from rqueue import chain, chord, stream, task  # noqa: E402
 from rqueue.client.default_queues import disconnect  # noqa: E402
-from rqueue.contrib.django.outbox import run_once  # noqa: E402
+from rqueue.contrib.django.outbox import run_once, waits  # noqa: E402
 from rqueue.contrib.django.outbox.jobs import database  # noqa: E402
 from rqueue.contrib.django.outbox.store import DjangoStore  # noqa: E402
 from rqueue.contrib.outbox import Relay  # noqa: E402
@@ -97,7 +97,9 @@ def enqueues() -> None:
         ship.enqueue(4)
     assert waiting() == [4], "without a transaction it is sent at once"
     assert command("status") == ("orders: 1 job to be sent\n", 0)
+    assert waits(job.id, "orders") and not waits(job.id)
     assert command("relay", "--once") == ("1 job moved\n", 0)
+    assert not waits(job.id, "orders")
     assert waiting() == [1] and command("status") == ("the outbox is empty\n", 0)
 
 

@@ -41,6 +41,24 @@ def test_a_job_is_enqueued_by_the_commit_and_the_relay(shop: Shop) -> None:
     assert shop.relay.move_all() == 0
 
 
+def test_a_job_that_its_queue_does_not_know_yet_waits_in_the_outbox(shop: Shop) -> None:
+    name = shop.queue.name
+    with Session(shop.engine) as session:
+        job = shop.outbox.enqueue(session, shop.ship, 7)
+        assert shop.outbox.waits(session, job.id, name)
+        session.rollback()
+        assert not shop.outbox.waits(session, job.id, name)
+    (id_,) = shop.order(8)
+    with Session(shop.engine) as session:
+        assert shop.outbox.waits(session, id_, name)
+        assert not shop.outbox.waits(session, id_, "another")
+        assert not shop.outbox.waits(session, id_)
+    shop.relay.move_all()
+    with Session(shop.engine) as session:
+        assert not shop.outbox.waits(session, id_, name)
+    assert shop.queue.job(id_).state() == "ready"
+
+
 def test_a_rolled_back_transaction_leaves_no_job(shop: Shop) -> None:
     with pytest.raises(Refused), Session(shop.engine) as session, session.begin():
         shop.outbox.enqueue(session, shop.ship, 7)
@@ -107,7 +125,9 @@ def test_the_page(
     try:
         id_ = names["place_order"](250)
         assert outbox("status", database) == "default: 1 job to be sent\n"
+        assert names["look"](id_) == (202, {"state": "to be sent"})
         assert outbox("relay", database, "--once") == "1 job moved\n"
+        assert names["look"]("another") == (404, {"state": "unknown"})
         with no_defaults.queue("default").consumer() as consumer:
             (delivered,) = consumer.pull()
             assert delivered.id == id_
@@ -200,9 +220,21 @@ def test_effects_in_asyncio(queue: Queue, postgres: Postgres) -> None:
         engine = create_async_engine(shop.database)
         async with AsyncSession(engine) as session, session.begin():
             found = await shop.outbox.arun_once(session, lambda session, n: [n], 4)
+            assert not await shop.outbox.awaits(session, "a", shop.queue.name)
         await engine.dispose()
         return found
 
     with job(shop, "a"):
         assert [asyncio.run(attempt()) for _ in range(2)] == [[4], [4]]
     shop.engine.dispose()
+
+
+def test_a_command_without_a_database_says_how_to_name_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("RQUEUE_OUTBOX", raising=False)
+    for command in ("relay", "status", "tables", "retry"):
+        assert "pass DATABASE, or set RQUEUE_OUTBOX" in outbox(command, code=2)
+    monkeypatch.setenv("RQUEUE_OUTBOX", "nonsense")
+    assert "DATABASE: Could not parse" in outbox("status", code=2)
+    assert "RQUEUE_OUTBOX" in outbox("--help")

@@ -31,17 +31,20 @@ def main() -> None:
     from: move them into their queues, and see what waits.
 
     DATABASE is SQLAlchemy's URL, such as postgresql+psycopg://shop@localhost/shop, or
-    sqlite:///shop.db. The queues are where RQUEUE_URL says.
+    sqlite:///shop.db; without it the variable RQUEUE_OUTBOX says which. The queues are where
+    RQUEUE_URL says.
     """
 
 
 def with_engine(command: Callable[..., None]) -> Callable[..., None]:
     """The arguments that all commands have; what goes wrong ends in one line and exit code 2."""
 
-    @click.argument("database", metavar="DATABASE", envvar="RQUEUE_OUTBOX")
+    @click.argument("database", metavar="[DATABASE]", envvar="RQUEUE_OUTBOX", required=False)
     @click.option("--schema", metavar="NAME", help="Where the tables are; default: the database's.")
     @wraps(command)
-    def run(database: str, schema: str | None, **options: Any) -> None:
+    def run(database: str | None, schema: str | None, **options: Any) -> None:
+        if not database:
+            raise click.UsageError("no database: pass DATABASE, or set RQUEUE_OUTBOX")
         try:
             engine = create_engine(database)
             try:

@@ -143,6 +143,20 @@ class Outbox:
 
         return await _inside(transaction, enqueue)
 
+    def waits(self, transaction: Transaction, id: str, queue: str = "default") -> bool:
+        """Whether a job of that queue is here, to be sent by the relay, or refused. Its queue does
+        not know it before it is sent; where this answers False it does, or the job was never
+        committed."""
+        outbox = self.tables.outbox
+        this = (outbox.c.queue == queue) & (outbox.c.job_id == id)
+        return transaction.execute(select(outbox.c.seq).where(this).limit(1)).first() is not None
+
+    async def awaits(
+        self, transaction: AsyncSession | AsyncConnection, id: str, queue: str = "default"
+    ) -> bool:
+        """`waits` in a transaction of asyncio."""
+        return await _inside(transaction, lambda connection: self.waits(connection, id, queue))
+
     # -- effects that happen once ------------------------------------------------------------------
 
     def run_once(

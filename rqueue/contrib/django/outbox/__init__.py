@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["run_once"]
+__all__ = ["run_once", "waits"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "run_once":  # late: its models need the apps to be there first
-        from rqueue.contrib.django.outbox.jobs import run_once
+    if name in __all__:  # late: its models need the apps to be there first
+        from rqueue.contrib.django.outbox import jobs
 
-        return run_once
+        return getattr(jobs, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,7 @@ from rqueue.tasks.request import JobRequest
 from rqueue.tasks.stream import Stream
 from rqueue.tasks.workflow import Workflow
 
-__all__ = ["database", "run_once", "write", "write_workflow"]
+__all__ = ["database", "run_once", "waits", "write", "write_workflow"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,6 +78,13 @@ def _insert(connection: BaseDatabaseWrapper, rows: Sequence[tuple[str, Put]]) ->
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(f"NOTIFY {NOTICE}")
+
+
+def waits(id: str, queue: str = "default") -> bool:
+    """Whether a job of that queue is in the outbox, to be sent by the relay, or refused. Its queue
+    does not know it before it is sent; where this answers False it does, or the job was never
+    committed."""
+    return bool(OutboxJob.objects.using(database()).filter(queue=queue, job_id=id).exists())
 
 
 def run_once(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

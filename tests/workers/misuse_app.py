@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import Any
@@ -252,6 +253,23 @@ def signals() -> str:
 @task(name="close", retry=RetryPolicy(max_deliveries=2))
 def close() -> None:
     os.closerange(3, 4096)
+
+
+@task(name="close and wait", retry=RetryPolicy(max_deliveries=2))
+def close_and_wait() -> None:
+    close()
+    threading.Event().wait(0.3)
+
+
+@task(name="close async", retry=RetryPolicy(max_deliveries=2))
+async def close_async() -> None:
+    close()
+
+
+@task(name="close async and wait", retry=RetryPolicy(max_deliveries=2))
+async def close_async_and_wait() -> None:
+    close()
+    await asyncio.sleep(0.3)
 
 
 @task(name="close sockets", retry=RetryPolicy(max_deliveries=2))

@@ -130,6 +130,25 @@ def test_a_job_that_closes_the_descriptors_is_charged(
     assert f"job {job.id} of {name} closed file descriptors of the worker" in pool.log
 
 
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [("close", 2), ("close and wait", 2), ("close async", 0), ("close async and wait", 0)],
+)
+def test_one_that_closes_them_beside_the_main_thread_is_charged_too(
+    make_pool: Make, queue: Queue, name: str, threads: int
+) -> None:
+    """Else nobody would be, and each pool that gets it would give up, one after the other."""
+    pool = make_pool(app=APP, threads=threads)
+    job = queue.send(name, (), None, Options(max_deliveries=2))
+    eventually(lambda: queue.counts().dead == 1, lambda: pool.log)
+    with pytest.raises(JobFailed, match="exit code 71"):
+        job.result(0)
+    assert queue.enqueue("pid").result(PATIENCE) == only(pool)
+    assert pool.drained() == Exit.OK
+    assert "closed file descriptors of the worker: it ends" in pool.log
+    assert "a bug in rqueue" not in pool.log
+
+
 def test_a_job_that_lets_no_descriptor_block_takes_no_later_worker(
     make_pool: Make, queue: Queue
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -19,6 +20,7 @@ from rqueue_workers.worker.attempt import NOTHING, Attempts
 from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
+from rqueue_workers.worker.outage import is_closed
 from rqueue_workers.worker.prefetch import PrefetchWindow
 from rqueue_workers.worker.recycling import Recycling
 from rqueue_workers.worker.subscription import Subscription
@@ -32,11 +34,22 @@ together, and until then no slot is free."""
 
 
 def fail_hard(page: StatusPage) -> NoReturn:
-    """End the process: a fault of our own in a thread that nobody watches. No job is to blame."""
+    """End the process: a fault of our own in a thread that nobody watches. No job is to blame; but
+    where the descriptors of the worker are closed, those that run are: one of them did it."""
+    if is_closed(sys.exception()):
+        end_broken("a job")
     page.blame_us()
     log.exception("the worker fails: a bug in rqueue, or data that it did not write")
     logging.shutdown()
     os._exit(Exit.INTERNAL)
+
+
+def end_broken(who: str) -> NoReturn:
+    """End the process, whose descriptors `who` has closed, from a thread that nobody watches: the
+    main thread may wait for one that will never be readable again."""
+    log.error("%s closed file descriptors of the worker: it ends", who)
+    logging.shutdown()
+    os._exit(Exit.BROKEN)
 
 
 class Job:
@@ -270,7 +283,19 @@ class Executor:
         if job.force:
             subscription.stops.ended(job.id)
         self.credit.sample(1, finished - job.started)
-        self._news.tell()
+        try:
+            self._news.tell()
+        except OSError as failure:
+            self._accuse(slot, job, failure)
+
+    def _accuse(self, slot: int, job: Job, failure: OSError) -> NoReturn:
+        """The main thread cannot be woken. Where this job has closed what it is woken with, it is
+        named on the page as if it still ran, so that it is charged."""
+        if not is_closed(failure):
+            raise failure
+        row, index = self._first_row + slot, job.subscription.index
+        self._page.start(row, index, job.id, job.started, 0.0, job.acquired)
+        end_broken(f"job {text(job.id)} of {job.plan.name}")
 
     def _ack_early(self, job: Job, answered: Callable[[bool], object]) -> None:
         """A job that has its slot is acked before it begins; `answered` is called with whether it

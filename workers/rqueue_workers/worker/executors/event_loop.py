@@ -87,6 +87,8 @@ class EventLoopExecutor(Executor):
                 # nobody else may end with it
                 said = "what a job started on the event loop raised %s; the loop goes on"
                 log.error(said, type(error).__name__, exc_info=error)
+            except BaseException:  # its selector is closed: without the loop no job would end
+                fail_hard(self._page)
 
     def strip(self) -> None:
         """In a child that a job forked: nothing of this loop goes on in it. The child ends when it

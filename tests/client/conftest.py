@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,17 @@ from rqueue.embedded.server import EmbeddedRedis
 from rqueue.protocol import repeats
 from rqueue.protocol.slots import Redirection, SlotWait
 from tests.support.proxy import Proxy
+from tests.support.twins import take_turns
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    twins = defaultdict(list)
+    for item in items:
+        place, both, test = item.nodeid.partition("/client/_")
+        if both and place == "tests":
+            twins[test.partition("/")[2]].append(item)
+    take_turns(twins)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from tests.support import drivers
 from tests.support.queue_fixture import QueueFixture
 from tests.support.redis_server import OLDEST_NAME
 from tests.support.runners import KINDS, Runner, make_runner
+from tests.support.twins import take_turns
 
 ON_A_CLUSTER = {
     "tests/conformance/test_alternate.py",  # queues in two slots
@@ -43,10 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             twins[_without(item, q)].append(item)
         elif q == drivers.CLUSTER and item.nodeid.partition("::")[0] not in ON_A_CLUSTER:
             item.add_marker(pytest.mark.long)
-    for test, both in twins.items():
-        if len(both) == len(drivers.GENERATED):
-            del both[crc32(test.encode()) % len(both)]
-            both[0].add_marker(pytest.mark.long)
+    take_turns(twins)
     if again:
         config.hook.pytest_deselected(items=again)
         left = {id(item) for item in again}
@@ -54,12 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _without(item: pytest.Item, q: str) -> str:
-    """What a test is called, whichever its client is.
-
-    Of a client in a thread and one on a loop the first is generated from the second, and a test
-    compares them. What differs are their transports. A test that both would play is played by one
-    of them, by turns, so that half of the tests are on each transport; by both in the long run.
-    """
+    """What a test is called, whichever its client is."""
     test, _, parameters = item.nodeid.partition("[")
     others = sorted(part for part in parameters.removesuffix("]").split("-") if part != q)
     return "-".join([test, *others])

@@ -187,7 +187,7 @@ def test_a_moving_queue_has_no_findings(
     try:
         doctor = Doctor(client, "rqueue")
         found = [
-            finding for _ in range(examples(3, 8)) for finding in doctor.check_queue(queue.name)
+            finding for _ in range(examples(2, 8)) for finding in doctor.check_queue(queue.name)
         ]
     finally:
         stop.set()

@@ -113,11 +113,20 @@ def test_notes_are_about_slots_that_exist(name: str) -> None:
     assert named <= known
 
 
+def lines_of_all_kinds(name: str) -> list[str]:
+    """What a script has in some kind, each line once, in the order of their files."""
+    found: dict[tuple[str, int], str] = {}
+    for kind in KINDS_OF_ONE if script(name).composed else KINDS_OF_ONE[:1]:
+        composed = script(name, kind)
+        found |= zip(composed.origins, composed.source.splitlines(), strict=True)
+    return [found[place] for place in sorted(found)]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_errors_raised_are_those_declared(name: str) -> None:
     """Error codes are the first word of an error reply, in the script or in what it includes."""
     declared = set(re.findall(r"\b[A-Z]{4,}\b", script(name).header.errors))
-    code = without_comments("\n".join(script(name, kind).source for kind in KINDS_OF_ONE))
+    code = without_comments("\n".join(lines_of_all_kinds(name)))
     raised = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", code))
     own = set(re.findall(r"error_reply\(\s*['\"]([A-Z]+)\b", "\n".join(statements(name))))
     assert own <= declared, "raised here, not declared"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tests.soak.__main__ import main
 from tests.soak.faults.catalogue import CATALOGUE, select
 from tests.soak.plants import PLANTS
 from tests.soak.programs import ROOT
@@ -64,9 +66,21 @@ def test_faults_of_all_kinds(tmp_path: Path, server_name: str, seconds: int) -> 
     assert verdict.counts["accepted"] > 4 * seconds
 
 
-def test_wrong_usage_ends_with_2_and_says_what_there_is() -> None:
-    command = [sys.executable, "-m", "tests.soak"]
+def test_wrong_usage_ends_with_2_and_says_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     for wrong in (["--faults", "nonsense"], ["--server", "redis1"], ["--minutes", "many"]):
-        ended = subprocess.run([*command, *wrong], cwd=ROOT, capture_output=True, text=True)
-        assert ended.returncode == 2
-        assert wrong[1] in ended.stderr
+        monkeypatch.setattr(sys, "argv", ["soak", *wrong])
+        try:
+            code: object = main()
+        except SystemExit as end:
+            code = end.code
+        assert code == 2
+        assert wrong[1] in capsys.readouterr().err
+
+
+def test_its_program_ends_with_its_code() -> None:
+    command = [sys.executable, "-m", "tests.soak", "--server", "redis1"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr

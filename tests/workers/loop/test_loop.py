@@ -358,8 +358,17 @@ def test_who_hears_nothing_of_a_queue_any_more_is_told(machine: type[Machine]) -
         played.teardown()
 
 
-@pytest.mark.parametrize("spec", [{"async_slots": 0}, {"threads": 2}, {"threads": 0}])
-@pytest.mark.parametrize("when", [settles, reports, recalls, registers, joins, acks_early])
+SPECS = ({"async_slots": 0}, {"threads": 2}, {"threads": 0})
+CALLS = (settles, reports, recalls, registers, joins, acks_early)
+HANGING = [
+    pytest.param(when, spec, marks=[] if (number + place) % len(SPECS) == 0 else [pytest.mark.long])
+    for number, when in enumerate(CALLS)
+    for place, spec in enumerate(SPECS)
+]
+"""Each call with each kind of worker; by turns with one of them unless tests of minutes run."""
+
+
+@pytest.mark.parametrize(("when", "spec"), HANGING)
 def test_a_queue_whose_redis_hangs_delays_no_other(
     machine: type[Machine], spec: dict[str, int], when: When
 ) -> None:

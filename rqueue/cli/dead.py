@@ -19,7 +19,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many, some
 
 if TYPE_CHECKING:
-    from rqueue.inspector import DeadFilter
+    from rqueue.inspector import DeadFilter, Inspector
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,27 +43,42 @@ def _filter_options(command: F) -> F:
 
 
 def moment(text: str | None, option: str) -> int:
-    """ms since the epoch of an ISO time, or of a duration ago; 0 for none."""
+    """ms since the epoch of an ISO time, or of a duration ago by this host's clock; 0 for none."""
+    return asked_moment(text, option)(lambda: round(time.time() * 1000))
+
+
+def asked_moment(text: str | None, option: str) -> Callable[[Callable[[], int]], int]:
+    """As `moment`, by a clock that is asked later and only for a duration: the queue's, by which
+    its times are. Raises ConfigError at once."""
     if not text:
-        return 0
+        return lambda now_ms: 0
     from rqueue.model.times import parse_when
 
     at_ms, ago_ms = parse_when(text, option)
-    return at_ms if at_ms is not None else round(time.time() * 1000) - (ago_ms or 0)
+    return lambda now_ms: at_ms if at_ms is not None else now_ms() - (ago_ms or 0)
 
 
 def _filter(
+    queue: str,
     task: str | None,
     error: str | None,
     text: str | None,
     since: str | None,
     until: str | None,
     ids: tuple[str, ...] = (),
-) -> DeadFilter:
+) -> Callable[[Inspector], DeadFilter]:
     from rqueue.inspector import DeadFilter
 
-    first, last = moment(since, "since"), moment(until, "until")
-    return DeadFilter(task or "", error or "", text or "", first, last, ids)
+    first, last = asked_moment(since, "since"), asked_moment(until, "until")
+
+    def by_its_clock(inspector: Inspector) -> DeadFilter:
+        def now_ms() -> int:
+            return inspector.queue(queue).now
+
+        range_ms = first(now_ms), last(now_ms)
+        return DeadFilter(task or "", error or "", text or "", *range_ms, ids)
+
+    return by_its_clock
 
 
 @click.group(no_args_is_help=True)
@@ -105,8 +120,9 @@ def list_(
     from rqueue.cli.documents import job_document
     from rqueue.cli.jobs import print_jobs
 
+    which = _filter(queue, **criteria)
     with target.inspector() as inspector:
-        found = inspector.dead(queue, _filter(**criteria))
+        found = inspector.dead(queue, which(inspector))
         if every and as_json:
             for job in found:
                 print_line(job_document(job))
@@ -146,7 +162,7 @@ def requeue(
       rqueue dead requeue default --error ConnectionError --dry-run
       rqueue dead requeue default --task app.tasks.send --since 1d --yes
     """  # noqa: D301
-    _steer(target, queue, _filter(**criteria), "requeue", dry_run, yes, as_json)
+    _steer(target, queue, _filter(queue, **criteria), "requeue", dry_run, yes, as_json)
 
 
 @dead.command("purge")
@@ -172,19 +188,20 @@ def purge_(
       rqueue dead purge default --until 30d --dry-run
       rqueue dead purge default --task app.tasks.old --yes
     """  # noqa: D301
-    _steer(target, queue, _filter(**criteria), "purge", dry_run, yes, as_json)
+    _steer(target, queue, _filter(queue, **criteria), "purge", dry_run, yes, as_json)
 
 
 def _steer(
     target: Target,
     queue: str,
-    which: DeadFilter,
+    asked: Callable[[Inspector], DeadFilter],
     verb: str,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
     with target.inspector() as inspector:
+        which = asked(inspector)
         found = [job.id if which.ids else "" for job in inspector.dead(queue, which)]
         if missing := sorted(set(which.ids) - set(found)):
             raise Failure(

@@ -94,7 +94,7 @@ def history(
       rqueue history default -f --outcome dead
       rqueue history default --since 1h --task app.tasks.send --json
     """  # noqa: D301
-    from rqueue.cli.dead import moment
+    from rqueue.cli.dead import asked_moment
     from rqueue.cli.documents import row_document
     from rqueue.inspector.history import seen_in
 
@@ -122,8 +122,9 @@ def history(
         print_line(row_document(row))
 
     line = as_line if as_json else as_text
-    start = None if since is None else str(moment(since, "since"))
+    first = asked_moment(since, "since")
     with target.inspector() as inspector:
+        start = None if since is None else str(first(lambda: inspector.queue(queue).now))
         names = [part.name for part in inspector.parts(queue)]
         if not as_json:
             echo(HEAD, bold=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from rqueue.cli.exit_codes import MISSING, NOT_FOUND, USAGE, Failure
+from rqueue.cli.exit_codes import MISSING, USAGE, Failure
 from rqueue.cli.failures import say
 from rqueue.cli.target import Target, connection_options, pass_target
 
@@ -254,9 +254,7 @@ def _dev_url() -> str:
 
     url = running(DEV_DIRECTORY)
     if url is None:
-        raise Failure(
-            "no development server runs in this folder: start it with rqueue dev", NOT_FOUND
-        )
+        raise Failure("no development server runs in this folder: start it with rqueue dev", USAGE)
     from rqueue.cli.dev import other_variable
 
     if variable := other_variable(url):

@@ -5,6 +5,10 @@ import os
 import subprocess
 import sys
 from datetime import datetime
+from time import time
+from types import SimpleNamespace
+
+import pytest
 
 from rqueue.client._sync.consumer import Consumer
 from rqueue.client._sync.queue import Queue
@@ -55,6 +59,23 @@ def test_history(run: Run, queue: Queue, consumer: Make) -> None:
     assert len(run("history", queue.name, "--since", "1h").stdout.splitlines()) == 5
     assert len(run("history", queue.name, "--task", "app.t", "-n", "1").stdout.splitlines()) == 2
     assert len(run("history", queue.name, "-n", "0").stdout.splitlines()) == 1
+
+
+def test_an_age_is_one_by_the_clock_of_redis(
+    run: Run, queue: Queue, consumer: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.send("app.t")
+    one = consumer(jobs=1)
+    (job,) = one.pull()
+    one.reject(job, "no such card")
+    host = SimpleNamespace(time=lambda: time() + 3 * 3600)
+    monkeypatch.setattr("rqueue.cli.dead.time", host)
+    assert job.id in run("history", queue.name, "--since", "1h").stdout
+    assert job.id in run("dead", "list", queue.name, "--since", "1h").stdout
+    assert "purged 0" in run("dead", "purge", queue.name, "--until", "1h", "--yes").stdout
+    assert (
+        "would requeue 1" in run("dead", "requeue", queue.name, "--since", "1h", "--dry-run").stdout
+    )
 
 
 def test_history_follows(server: EmbeddedRedis, queue: Queue) -> None:

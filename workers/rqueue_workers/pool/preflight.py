@@ -63,7 +63,7 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
         socket_timeout=settings.connect_timeout,
     )
     until = time.monotonic() + patience
-    said = ""
+    said: set[str] = set()  # nodes of a cluster, and TLS, take turns in what they say
     look = _of_cluster if is_cluster(client) else _of_server
     try:
         while True:
@@ -75,10 +75,10 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
                 loading = isinstance(error, RedisLoading)
                 if not loading and not patient:
                     raise
-                if str(error) != said:
-                    said = str(error)
+                if str(error) not in said:
+                    said.add(str(error))
                     if loading:
-                        log.warning("%s; waiting", said)
+                        log.warning("%s; waiting", error)
                     else:
                         log.warning("%s; waiting at most %g s", describe(error), patience)
             select.select([inbox], (), (), PAUSE)

@@ -28,7 +28,7 @@ local base = string.sub(meta, 1, -5)
 local queue, failure = queue_joined(base)
 if not queue then return failure end
 version = tonumber(version)
-if not version or version < 1 or of == '' or string.find(sources, '[^%d ]')
+if not version or not (version >= 1 and version < 2 ^ 53) or of == '' or string.find(sources, '[^%d ]')
   or not (role == '' or role == 'fence' or role == 'shut' or role == 'wait') then
   return redis.error_reply('BADARGS inform_shard takes a queue, a version, a role and numbers of shards')
 end

@@ -28,7 +28,7 @@ if failure then return failure end
 local notes = {}
 for i = FIRST, #ARGV, 3 do
   local acquired, started = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-  if not acquired or not started then
+  if not acquired or not started or not (math.abs(acquired) < 2 ^ 53 and math.abs(started) < 2 ^ 53) then
     return redis.error_reply('BADARGS note_running: times are numbers of ms')
   end
   local value = redis.call('HGET', base .. 'jobs', ARGV[i])

@@ -31,7 +31,10 @@ end
 local charged, turn = {}, 0
 for i = FIRST, #ARGV, 3 do
   local acquired, started = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-  if not acquired or not started then return redis.error_reply('BADARGS reclaim: times are numbers of ms') end
+  -- a comparison with nan is false
+  if not acquired or not started or not (math.abs(acquired) < 2 ^ 53 and math.abs(started) < 2 ^ 53) then
+    return redis.error_reply('BADARGS reclaim: times are numbers of ms')
+  end
   turn = turn + 1
   charged[ARGV[i]] = { cause = said, turn = turn, acquired = acquired, started = started }
 end

@@ -7,7 +7,7 @@ import pytest
 from rqueue.errors import RegistrationLost, ScriptError
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
-from rqueue.protocol.commands.consumers import Registered
+from rqueue.protocol.commands.consumers import Ran, Registered
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
@@ -163,4 +163,18 @@ def test_what_is_no_number_registers_nobody(q: QueueFixture, what: str) -> None:
         execute(q.queue.redis, commands.register(q.queue.keys, "new", **options))
     with pytest.raises(ScriptError, match="BADARGS renew"):
         execute(q.queue.redis, commands.renew(q.queue.keys, nan, []))  # type: ignore[arg-type]
+    assert q.look().keys == before
+
+
+@pytest.mark.parametrize("begun", [float("nan"), float("inf")])
+def test_a_time_that_is_no_number_takes_nothing_back(q: QueueFixture, begun: float) -> None:
+    q.put("A")
+    c = q.join(1)
+    c.pull()
+    before = q.look().keys
+    ran = [Ran("A", 1, begun)]  # type: ignore[arg-type]
+    with pytest.raises(ScriptError, match="BADARGS reclaim"):
+        execute(q.queue.redis, commands.reclaim(q.queue.keys, c.name, b"{}", ran))
+    with pytest.raises(ScriptError, match="BADARGS note_running"):
+        execute(q.queue.redis, commands.note_running(q.queue.keys, c.name, ran))
     assert q.look().keys == before

@@ -149,6 +149,21 @@ def test_one_that_closes_them_beside_the_main_thread_is_charged_too(
     assert "a bug in rqueue" not in pool.log
 
 
+def test_a_worker_whose_jobs_took_all_descriptors_makes_room_when_redis_comes_back(
+    make_pool: Make, queue: Queue
+) -> None:
+    """Else it would wait for ever, with what it holds: its supervisor renews the lease."""
+    pool = make_pool(app=APP)
+    queue.enqueue("take all descriptors").result(PATIENCE)
+    before = queue.enqueue("pid").result(PATIENCE)
+    queue.redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    held = queue.enqueue("pid")
+    assert held.result(PATIENCE) != before
+    assert "no file descriptor is left for a connection" in pool.log
+    assert queue.counts().dead == 0
+    assert pool.drained() == Exit.OK
+
+
 def test_a_job_that_lets_no_descriptor_block_takes_no_later_worker(
     make_pool: Make, queue: Queue
 ) -> None:

@@ -9,7 +9,7 @@ from time import monotonic
 
 from rqueue.errors import AuthenticationFailed, ServerError, UnusableServer
 from rqueue.logs import logger
-from rqueue_workers.outage_log import OutageLog
+from rqueue_workers.outage_log import LASTS_S, OutageLog
 
 log = logger("rqueue.worker")
 
@@ -23,6 +23,10 @@ beginning of short delays."""
 
 class DescriptorsClosed(Exception):
     """A job closed file descriptors that are the worker's: nothing here can be trusted any more."""
+
+
+class DescriptorsExhausted(Exception):
+    """The process has no file descriptor left for a connection, and for so long none was closed."""
 
 
 class Outage:
@@ -44,10 +48,13 @@ class Outage:
     def note(self, error: ServerError) -> None:
         """A call failed. Raises what waiting does not mend: the error of a server that cannot be
         used, and DescriptorsClosed where the connection was closed under the worker: what ended
-        would be settled over the next one, and nobody charged with it. A login that worked once is
+        would be settled over the next one, and nobody charged with it; DescriptorsExhausted where
+        for so long there was none for another connection. A login that worked once is
         waited for, as it is while a password changes."""
         if is_closed(error):
             raise DescriptorsClosed from error
+        if self.since and monotonic() - self.since >= LASTS_S and _has_none_left(error):
+            raise DescriptorsExhausted from error  # another process has some
         patient = self._proven and isinstance(error, AuthenticationFailed)
         if isinstance(error, UnusableServer) and not patient:
             raise error
@@ -80,6 +87,15 @@ class Outage:
     def waiting(self) -> float:
         """Seconds until the next try; 0.0 = now, or no outage."""
         return max(0.0, self.retry_at - monotonic()) if self.since else 0.0
+
+
+def _has_none_left(error: BaseException | None) -> bool:
+    """Whether an error says that the process has as many descriptors as it may."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno == errno.EMFILE:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def is_closed(error: BaseException | None) -> bool:

@@ -40,7 +40,7 @@ from rqueue_workers.worker.executors.main_thread import MainThreadExecutor
 from rqueue_workers.worker.executors.threads import ThreadExecutor
 from rqueue_workers.worker.forks import Forks
 from rqueue_workers.worker.news import News
-from rqueue_workers.worker.outage import DescriptorsClosed, is_closed
+from rqueue_workers.worker.outage import DescriptorsClosed, DescriptorsExhausted, is_closed
 from rqueue_workers.worker.recycling import Recycling
 from rqueue_workers.worker.route import open_routes
 from rqueue_workers.worker.services import Services
@@ -82,6 +82,14 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
                 raise
             child.accuse()
             return Exit.BROKEN
+        except DescriptorsExhausted as error:
+            page.blame_us()  # whose leak it is, nobody knows
+            log.error(
+                "no file descriptor is left for a connection (%s): jobs leave some open; the worker"
+                " ends, and what it held goes to the next one",
+                error.__cause__,
+            )
+            return Exit.INTERNAL
         finally:
             child.forks.unwatch()
     except (UnusableServer, ConsumerRefused) as error:

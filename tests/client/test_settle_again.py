@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,15 +72,15 @@ def test_receive_goes_on_with_what_came_with_the_lost_reply(q: QueueFixture) -> 
     first = consumer.receive(0)
     assert first is not None
     connection = consumer._connection
-    command = connection.command
+    framing: Any = connection._framing
 
-    def lost(*words: Any) -> object:
-        connection.command = command  # type: ignore[method-assign]
-        command(*words)
+    def lost(command: Any) -> object:
+        connection._framing = framing
+        framing.ask(command)
         _cut(consumer)
-        return connection.read()
+        return framing.read()
 
-    connection.command = lost  # type: ignore[method-assign]
+    connection._framing = SimpleNamespace(ask=lost)
     with pytest.raises(ConnectionLost):
         consumer.settle(ack=[first], pull=True)
     second = consumer.receive(0)

@@ -16,9 +16,10 @@ import redis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from rqueue.protocol import commands
 from rqueue.protocol.scripts import SCRIPTS, Scripts
 from tests.damage.absurd_calls import changed, changes
-from tests.damage.damages import Damage, apply, damages
+from tests.damage.damages import Damage, apply, damages, scored
 from tests.damage.refusals import differences, digest
 from tests.damage.steps import MAKERS
 from tests.damage.world import KEYS, World, named, places
@@ -109,6 +110,15 @@ def nothing_is_wrong(found: list[str], how: str) -> None:
 @pytest.mark.parametrize("name", SCRIPTS.names())
 def test_all_or_nothing(worlds: dict[str, World], name: str) -> None:
     search(worlds, name, nothing_is_wrong, SCRIPTS)
+
+
+def test_a_word_of_shards_where_the_schedule_has_what_is_none_of_ours(
+    worlds: dict[str, World],
+) -> None:
+    """Found in a longer search: the script compared what was no position."""
+    table = {"version": "1", "0": "open 1 "}
+    call = commands.inform_shard(KEYS, "of", 1, fields=table)
+    assert wrong(worlds["bounded"], call, [scored("scheduled", "r0", "-inf")]) == []
 
 
 PLANTED = {

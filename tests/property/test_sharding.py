@@ -159,7 +159,7 @@ FORGETFUL = [
     Fault(
         "what a shard knows is forgotten while its jobs live",
         "include/fence/ids.lua",
-        "if not fence_ids_live(base, tonumber(row[1])) then",
+        "if position and not fence_ids_live(base, position) then",
         "if true then",
     ),
     Fault(

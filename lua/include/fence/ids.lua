@@ -14,7 +14,8 @@ local function fence_ids_live(base, position)
   end
   if redis.call('EXISTS', base .. 'outgoing', base .. 'periods') > 0 then return true end
   for _, member in ipairs(redis.call('ZRANGE', base .. 'scheduled', '0', '-1')) do
-    if tonumber(string.sub(member, 3, MEMBER_PREFIX)) <= position then return true end
+    -- what something else put there has no position
+    if (tonumber(string.sub(member, 3, MEMBER_PREFIX)) or 0) <= position then return true end
   end
   local dead = redis.call('ZRANGE', base .. 'dead', '0', '-1')
   return fence_older_among(base, dead, position) or fence_older(base, string.format('%d', position))
@@ -41,7 +42,8 @@ local function fence_ids_known(base, queue)
     return true
   end
   if not row[2] then
-    if not fence_ids_live(base, tonumber(row[1])) then
+    local position = tonumber(row[1])
+    if position and not fence_ids_live(base, position) then
       redis.call('HSET', meta, 'ids_gone', string.format('%d', queue.now))
     end
     return true

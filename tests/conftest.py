@@ -14,7 +14,7 @@ from hypothesis.internal.conjecture import providers
 
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.transport.redis_client import is_cluster
-from tests.support import parallel, profiles, quick_redis_py
+from tests.support import parallel, profiles
 from tests.support import spark as spark_support
 from tests.support.redis_cluster import (  # noqa: F401
     make_cluster,
@@ -28,8 +28,6 @@ from tests.support.spark import cluster_spark, spark, sparks  # noqa: F401
 # two thirds of a second for a pool, hundreds of times.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-
-quick_redis_py.quicken()
 
 # What passes once passes again, however busy the machine is: the same examples each time, and no
 # example fails because it took long. `RQUEUE_TEST_PROFILE=thorough` searches elsewhere each time.

@@ -14,10 +14,9 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands import Window
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
-from tests.support.profiles import examples
 from tests.support.queue_fixture import QueueFixture, ids, on_real_servers, one_kind
 
-MANY = examples(8_000, 20_000)
+MANY = 20_000
 
 
 def fill(queue: Queue, count: int, first: int = 0) -> None:

@@ -177,7 +177,7 @@ FORGETFUL = [
     Fault(
         "a delayed job is not looked for",
         "include/fence/ids.lua",
-        "if tonumber(string.sub(member, 3, MEMBER_PREFIX)) <= position then return true end",
+        "if (tonumber(string.sub(member, 3, MEMBER_PREFIX)) or 0) <= position then return true end",
         "local _ = member",
     ),
 ]

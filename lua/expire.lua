@@ -29,20 +29,28 @@ if count < 1 or count > 50 then return redis.error_reply('BADARGS expire takes 1
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
--- first write: frees (README)
-redis.call('HDEL', meta, 'oom')
-local answers, ids, jobs, seen = {}, {}, {}, {}
+-- what expires is known before anything is written: a consumer's list of another type is met by then
+local answers, ids, jobs, seen, chosen = {}, {}, {}, {}, {}
 for i = FIRST, count do
   local job, why = leave_find(base, ARGV[i])
   if job and job.was == 'dead' then why = 'dead' end
   if job and seen[job.id] then why = 'ended' end
-  if not why and not leave_place(base, queue, job) then why = 'damaged' end
   answers[i] = why or 'expired'
   if not why then
     seen[job.id] = true
+    job.index = i
+    chosen[#chosen + 1] = job
+  end
+end
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
+for _, job in ipairs(chosen) do
+  if leave_place(base, queue, job) then
     ids[#ids + 1] = job.id
     jobs[#jobs + 1] = job.id
     jobs[#jobs + 1] = job.value
+  else
+    answers[job.index] = 'damaged'
   end
 end
 if #ids == 0 then return { queue.now, answers } end

@@ -34,21 +34,31 @@ end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
--- first write: frees (README)
-redis.call('HDEL', meta, 'oom')
-local answers, gone, ids, records, lines = {}, {}, {}, {}, {}
+-- what is rejected is known before anything is written: a consumer's list of another type is met by then
+local answers, seen, chosen = {}, {}, {}
 for i = 1, count do
   local job, why = leave_find(base, ARGV[FIRST + i - 1])
-  if job and job.was == 'dead' then why = 'dead' end
-  if not why and not leave_place(base, queue, job) then why = 'damaged' end
+  if job and (job.was == 'dead' or seen[job.id]) then why = 'dead' end
   answers[i] = why or 'rejected'
   if not why then
+    seen[job.id] = true
+    job.index = i
+    chosen[#chosen + 1] = job
+  end
+end
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
+local gone, ids, records, lines = {}, {}, {}, {}
+for _, job in ipairs(chosen) do
+  if leave_place(base, queue, job) then
     local cause = cjson.encode({ kind = 'rejected', type = 'Rejected', at = queue.now, attempt = job.attempts,
       message = message ~= '' and message or 'rejected by hand' })
     gone[#gone + 1], ids[#ids + 1] = job, job.id
     lines[#lines + 1] = history_lines_row(job.id, job, 'dead', queue.now, '', cause)
     records[#records + 1] = job.id
     records[#records + 1] = dead_letter_store(base, queue.now, job, cause)
+  else
+    answers[job.index] = 'damaged'
   end
 end
 if #ids == 0 then return { queue.now, answers } end

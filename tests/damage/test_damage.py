@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rqueue.protocol import commands
 from rqueue.protocol.scripts import SCRIPTS, Scripts
 from tests.damage.absurd_calls import changed, changes
-from tests.damage.damages import Damage, apply, damages, scored
+from tests.damage.damages import Damage, apply, damages, mistaken, scored
 from tests.damage.refusals import differences, digest
 from tests.damage.steps import MAKERS
 from tests.damage.world import KEYS, World, named, places
@@ -119,6 +119,15 @@ def test_a_word_of_shards_where_the_schedule_has_what_is_none_of_ours(
     table = {"version": "1", "0": "open 1 "}
     call = commands.inform_shard(KEYS, "of", 1, fields=table)
     assert wrong(worlds["bounded"], call, [scored("scheduled", "r0", "-inf")]) == []
+
+
+@pytest.mark.parametrize("make", [commands.expire, commands.reject])
+def test_several_where_a_list_that_the_last_one_meets_is_none(
+    worlds: dict[str, World], make: Callable[..., Any]
+) -> None:
+    """Found in a longer search: the first one had left its place by then."""
+    call = make(KEYS, ["s0", "r0"])
+    assert wrong(worlds["bounded"], call, [mistaken("held:c3", "string")]) == []
 
 
 PLANTED = {

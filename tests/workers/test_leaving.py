@@ -1,9 +1,15 @@
 """Drain, stop, recycling: nothing is lost, and what was not begun goes back uncounted."""
 
+import threading
+from typing import Any
+
 import psutil
 import pytest
 
+from rqueue.model.job import JobState
 from rqueue_workers.status_page import DRAIN, DRAINING, LEAVING, STOP
+from rqueue_workers.worker.executors.base import Executor
+from rqueue_workers.worker.shutdown import Stop
 from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
@@ -126,6 +132,35 @@ def test_a_worker_begins_no_more_jobs_than_it_may(
     assert sorted(workers.redis.lrange(key, 0, -1)) == [b"0", b"1", b"2"]
     counts = workers.counts()
     assert (counts.ready, counts.held) == (37, 0)
+
+
+@pytest.mark.parametrize(
+    ("task", "slots"),
+    [("c.push", {"threads": 2}), ("c.apush", {"async_slots": 2})],
+    ids=["threads", "event-loop"],
+)
+def test_a_worker_that_leaves_waits_for_a_job_that_is_about_to_begin(
+    workers: WorkerFixture, monkeypatch: pytest.MonkeyPatch, task: str, slots: dict[str, int]
+) -> None:
+    """It has its slot, and is not seen to run yet: it would go back, and begin all the same."""
+    begin, pause, waits = Executor._begin, Stop.pause, threading.Event()
+
+    def late(self: Executor, *args: Any) -> Any:
+        assert waits.wait(PATIENCE), "the worker left"
+        return begin(self, *args)
+
+    def noted(self: Stop, seconds: float) -> None:
+        waits.set()
+        pause(self, seconds)
+
+    monkeypatch.setattr(Executor, "_begin", late)
+    monkeypatch.setattr(Stop, "pause", noted)
+    key = f"{workers.name}:k"
+    job = workers.send(task, key, 1)
+    child = workers.child(ready=False, max_jobs=1, **slots)
+    assert child.wait() == 0, child.log
+    assert workers.redis.lrange(key, 0, -1) == [b"1"]
+    assert job.state() is JobState.DONE
 
 
 @pytest.mark.parametrize(

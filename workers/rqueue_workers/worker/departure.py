@@ -56,11 +56,13 @@ class Departure:
                     dispatcher.step(subscription)
                 elif subscription.sends_on:
                     dispatcher.send_on(subscription)
+            # before the look for what is to be said: what ends meanwhile is said too
+            idle = dispatcher.idle
             pending = any(
                 (one.pending and not one.damage.since) or one.engaged or one.sends_on
                 for one in self._dispatcher.subscriptions
             )
-            if not dispatcher.running:
+            if idle:
                 if not pending:
                     break
                 stop.hurry(dispatcher.spec.settings.lease_ms / 1000)  # what is left is to be said
@@ -83,7 +85,7 @@ class Departure:
         left = self._stop.deadline - now
         gone = max((route.outage.since for route in self._dispatcher.away), default=0.0)
         unreported = self._unreported()
-        if not gone or not unreported or self._dispatcher.running:
+        if not gone or not unreported or not self._dispatcher.idle:
             return left
         left = max(left, gone + self._dispatcher.spec.settings.lease_ms / 1000 - now)
         if not self._patient:

@@ -143,6 +143,12 @@ class JobPlaces:
         return jobs
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing waits, begins or runs in executors: a job that has a slot there may not
+        be seen to run yet."""
+        return all(executor.idle for executor in self.executors.values())
+
+    @property
     def running(self) -> int:
         """Jobs that run in executors."""
         return sum(len(executor.running) for executor in self.executors.values())

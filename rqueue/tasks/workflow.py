@@ -21,8 +21,6 @@ from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.parents import (
     CHAIN_MAX,
-    NAMED_MAX,
-    PAIRS_MAX,
     PARENTS_MAX,
     QUEUES_MAX,
     RESULTS_MAX,
@@ -34,7 +32,14 @@ from rqueue.tasks.enqueues import Enqueues
 from rqueue.tasks.options import at_once
 from rqueue.tasks.other_words import explained
 from rqueue.tasks.request import JobRequest
-from rqueue.tasks.workflow_steps import Callee, Spread, Step, checked_policy, members_of
+from rqueue.tasks.workflow_steps import (
+    Callee,
+    Spread,
+    Step,
+    checked_policy,
+    members_of,
+    names_waited_for,
+)
 
 __all__ = ["Chain", "Chord", "Group", "Signature", "Workflow", "chain", "chord", "group"]
 
@@ -242,20 +247,14 @@ class Chain(Workflow[R]):
             return
         first = Chain(tuple(earlier), self.on_failure) if len(earlier) > 1 else earlier[0]
         many = _makes_list(first)
-        if isinstance(last, Signature):
+        if isinstance(last, Signature | Chain):
+            # a chain has names of its own for what goes before parts of it: its first one has this
             before = Before(first, (), (), many, self.on_failure, before)
             yield from last.placed(id, to, before, spread)
             return
         # several jobs wait for what goes before: it has a name of its own
         name = f"{id}-before"
-        names = tuple(first.results_of(name))
-        waiting = len(last.results_of(id))
-        if len(names) > NAMED_MAX or len(names) * waiting > PAIRS_MAX:
-            raise ConfigError(
-                "chain",
-                f"each of {waiting:,} jobs would wait for {len(names):,} others, at most for"
-                f" {NAMED_MAX}, and {PAIRS_MAX:,} times in all: put one call between the groups",
-            )
+        names = names_waited_for(first.results_of(name), len(last.results_of(id)))
         queues = () if spread is None else _queues(first.ends())
         named = Before(None, names, queues, many, self.on_failure)
         behind: Iterable[Step] = last.placed(id, to, named, spread)
@@ -292,7 +291,7 @@ class Group(Workflow[R]):
         first, name = None, f"{id}-before"
         if before is not None and before.workflow is not None:
             first, earlier = before.workflow, before.before
-            names = tuple(first.results_of(name))
+            names = names_waited_for(first.results_of(name), len(self.members))
             queues = () if spread is None else _queues(first.ends())
             before = before._replace(workflow=None, ids=names, queues=queues, before=None)
         its: Iterable[Step] = self._members(id, to, before, spread)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
-from rqueue.model.parents import Dependant, OnFailure, Parents
+from rqueue.model.parents import NAMED_MAX, PAIRS_MAX, Dependant, OnFailure, Parents
 from rqueue.tasks.enqueuer import AsyncEnqueuer, Enqueuer
 from rqueue.tasks.options import Options
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.signature import CallChecker
 
-__all__ = ["Callee", "Spread", "Step", "checked_policy", "members_of", "taker_of"]
+__all__ = [
+    "Callee",
+    "Spread",
+    "Step",
+    "checked_policy",
+    "members_of",
+    "names_waited_for",
+    "taker_of",
+]
 
 
 class Callee(Protocol):
@@ -71,6 +79,18 @@ def members_of(given: object) -> tuple[Any, ...]:
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ConfigError("group", f"{shown(given)} is no list of calls: task.s(...)")
     return tuple(given)
+
+
+def names_waited_for(names: Sequence[str], waiting: int) -> tuple[str, ...]:
+    """The ids of jobs for which several wait by their names. waiting: how many wait. Raises
+    ConfigError where they are too many."""
+    if len(names) > NAMED_MAX or len(names) * waiting > PAIRS_MAX:
+        raise ConfigError(
+            "chain",
+            f"each of {waiting:,} jobs would wait for {len(names):,} others, at most for"
+            f" {NAMED_MAX}, and {PAIRS_MAX:,} times in all: put one call between the groups",
+        )
+    return tuple(names)
 
 
 def checked_policy(on_failure: OnFailure) -> OnFailure:

@@ -1,4 +1,4 @@
-"""Chains, groups and chords in each other, to a depth of three, with calls that fail anywhere, in
+"""Chains, groups and chords in each other, to a depth of four, with calls that fail anywhere, in
 each way of going on: every call runs as often, and with what, a model says that knows no ids."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rqueue.client._sync.consumer import Consumer
+from rqueue.errors import WorkflowEnded
 from rqueue.model.parents import Failure
 from rqueue.protocol.settling import retried
 from rqueue.tasks.workflow import Chain, Chord, Group
@@ -19,7 +20,7 @@ from tests.support.queue_fixture import QueueFixture, one_kind
 from tests.support.workflow_trees import Call, Drawing, Node, expect_first, expect_requeued
 from tests.support.workflows import nothing_is_kept, requeue
 
-TREES = examples(6, 200)
+TREES = examples(40, 200)
 
 
 def plain(what: Any) -> Any:
@@ -58,6 +59,8 @@ def played(q: QueueFixture, c: Consumer, tree: Node, id: str, random: Random) ->
     calls = {one.name: one for one in tree.calls()}
     workflow = tree.workflow()
     ids = {step.request.args[-1]: str(step.request.options.id) for step in workflow.steps(id)}
+    if lacking := calls.keys() - ids.keys():
+        return [f"{sorted(lacking)} are no jobs"]
     q.queue.enqueue_workflow(workflow, id=id)
 
     def differing() -> list[str]:
@@ -82,14 +85,29 @@ def search(q: QueueFixture, trees: int) -> list[str]:
     c = q.join()
     for seed in range(trees):
         random = Random(seed)
-        tree = Drawing(random).tree(3)
-        if wrong := played(q, c, tree, f"w{seed}", random):
+        tree = Drawing(random).tree(3 + seed % 2)
+        try:
+            wrong = played(q, c, tree, f"w{seed}", random)
+        except WorkflowEnded as refused:
+            wrong = [str(refused)]
+        if wrong:
             return [f"tree {seed}: {one}" for one in wrong]
     return []
 
 
 def test_each_call_runs_as_the_model_says(q: QueueFixture) -> None:
     assert search(q, TREES) == []
+
+
+def test_each_call_has_an_id_of_its_own() -> None:
+    """Else one of two is taken for the other, sent again. Whatever waits waits for jobs that come
+    later, or by their names."""
+    for seed in range(1000):
+        steps = [*Drawing(Random(seed)).tree(3 + seed % 2).workflow().steps("w")]
+        ids = [step.request.options.id for step in steps]
+        assert len({*ids}) == len(ids), f"tree {seed}: {ids}"
+        named = {name for step in steps if step.waits for name in step.waits.ids}
+        assert named <= {*ids}, f"tree {seed}"
 
 
 FAULTS: dict[str, tuple[type, str, str, str]] = {

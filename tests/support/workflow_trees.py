@@ -188,8 +188,9 @@ def _begin(one: Call) -> None:
     one.state = "live"
     if parents is None:
         return
-    # a failure that was taken for an end stays one
-    counted = parents.policy in ("continue", "failed")
+    # who runs for a failure hears of no other end; in the list of who still waits for others, what
+    # was requeued and is done takes the place of its failure
+    counted = parents.policy == "failed"
     states = [each.first if counted else each.state for each in parents.calls]
     ends = {"dead", "cancelled"} if parents.policy == "stop" else {"cancelled"}
     if parents.policy == "failed":

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rqueue.errors import TaskAlreadyRegistered, UnknownTask
-
-if TYPE_CHECKING:
-    pass
-
 from rqueue.tasks.task import Task
 
 __all__ = ["Registry", "registry"]

@@ -61,6 +61,8 @@ def test_effects_happen_once_whoever_is_killed(
         monkeypatch.setenv("TEST_DATABASE", database)
         monkeypatch.setenv("TEST_QUEUE", queue_name)
         monkeypatch.setenv("RQUEUE_URL", server.url)
+        # anew: it reads where its database and its queue are, and another test had others
+        monkeypatch.delitem(sys.modules, APP, raising=False)
         app: Any = import_module(APP)
         app.OUTBOX.metadata.create_all(app.ENGINE)
         queue = app.OUTBOX.queue(queue_name)

@@ -17,6 +17,7 @@ from rqueue.inspector import Finding
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
 from rqueue.protocol.keys import QueueKeys
+from rqueue.transport import key_scan
 from rqueue.transport.redis_client import execute
 from tests.support.command_line import invoke
 from tests.support.deployments import one_server
@@ -86,9 +87,14 @@ def test_one_server_is_one_node(client: redis.Redis, namespace: str) -> None:
 
 
 def test_no_queue_is_missed_while_it_moves(
-    redis_cluster: SmallCluster, inspector: Inspector, namespace: str
+    redis_cluster: SmallCluster,
+    inspector: Inspector,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its `meta` goes from a node to be scanned to one that was, and back."""
+    # it does so several times in each round, as fast as this machine can: nobody's slots do
+    monkeypatch.setattr(key_scan, "ROUNDS", 3 * key_scan.ROUNDS)
     queue = redis_cluster.queue_on(redis_cluster.masters()[0], namespace=namespace)
     fill(redis_cluster, namespace, [queue])
     slot, home = slot_of(queue, namespace), redis_cluster.masters()[0]

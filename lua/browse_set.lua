@@ -3,7 +3,7 @@
 --- ARGV: which, score, member, limit
 ---   which: scheduled | dead | held:<consumer>; score, member: where the last page ended ("-inf" and "" at the start)
 ---   limit: at most 500
---- REPLY: {now, score, member, id, value, score, cause or "", ...}; fewer than limit: the end
+--- REPLY: {now, score, member, id, value, score, cause or "", ...}; the place of the call, and nothing more: the end
 --- ERRORS: BADARGS | SCHEMA
 --- @include "queue/open"
 --- @include "schedule/member"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -202,8 +201,8 @@ def _steer(
 ) -> None:
     with target.inspector() as inspector:
         which = asked(inspector)
-        found = [job.id if which.ids else "" for job in inspector.dead(queue, which)]
-        if missing := sorted(set(which.ids) - set(found)):
+        found = {job.id: job.position for job in inspector.dead(queue, which)}
+        if missing := sorted(set(which.ids) - found.keys()):
             raise Failure(
                 f"no such dead letter in queue '{queue}': {', '.join(missing)}; nothing was done",
                 NOT_FOUND,
@@ -211,16 +210,15 @@ def _steer(
         count = len(found)
         done = 0
         stayed: list[str] = []
-        before = inspector.queue(queue).now + 1
         if not dry_run and count:
             confirm(f"{verb.capitalize()} {many(count, 'dead letter')} of queue '{queue}'?", yes)
             work = inspector.requeue_dead if verb == "requeue" else inspector.purge_dead
             with Counter(f"{verb} {queue}", count, quiet=as_json) as counter:
                 done = work(queue, which, lambda _looked, finished: counter.update(finished))
             if done < count:
-                until = min(which.until_ms or before, before)
-                left = inspector.dead(queue, replace(which, until_ms=until))
-                stayed = [job.id for job in islice(left, count - done)]
+                # one that lived and is dead again has another position
+                left = inspector.dead(queue, which)
+                stayed = [job.id for job in left if found.get(job.id) == job.position]
     if as_json:
         facts = {"queue": queue, "jobs": count if dry_run else done, "dry_run": dry_run}
         print_json(facts | ({} if dry_run else {"stayed": stayed}))

@@ -68,6 +68,7 @@ def jobs(
             for job in inspector.all_jobs(queue, state):
                 print_line(job_document(job))
             return
+        empty = f"no {state} jobs in queue '{queue}'"
         while True:
             page = inspector.jobs(queue, state, after, limit)
             if as_json:
@@ -75,8 +76,9 @@ def jobs(
                     {"jobs": [job_document(job) for job in page.jobs], "next": page.next or None}
                 )
                 return
-            print_jobs(page.jobs, state, page.now, empty=f"no {state} jobs in queue '{queue}'")
-            after = page.next
+            if page.jobs or empty:
+                print_jobs(page.jobs, state, page.now, empty=empty)
+            after, empty = page.next, ""
             if not after:
                 return
             if not every:

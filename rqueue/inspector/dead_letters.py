@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import redis
 
 from rqueue.errors import UnknownJob
-from rqueue.inspector.jobs import PAGE_MAX, job_info, look_at_job, read_json
+from rqueue.inspector.jobs import job_info, look_at_job, read_json
 from rqueue.inspector.parts import Part, Parts
-from rqueue.model.job import JobState
+from rqueue.model.job import JobState, enqueued_by
 from rqueue.model.job_info import JobInfo
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.paging import entries, read_pages
 from rqueue.transport.redis_client import execute
 
 Progress = Callable[[int, int], None]
@@ -66,16 +68,17 @@ def dead_letters(
     keys: QueueKeys,
     which: DeadFilter = ANY,
     progress: Progress | None = None,
+    last: int | None = None,
 ) -> Iterator[JobInfo]:
-    """The dead letters that fit, oldest first, read page by page; of ids, as they were given."""
+    """The dead letters that fit, oldest first, read page by page; of ids, as they were given. last:
+    the greatest position that they may have."""
     if which.ids:
         yield from _by_id(client, keys, which)
         return
-    after = (str(which.since_ms), "") if which.since_ms else ("-inf", "")
+    begin = (str(which.since_ms), "") if which.since_ms else ("-inf", "")
+    run = partial(execute, client, queue=keys.queue)
     looked = fitting = 0
-    while True:
-        call = commands.browse_set(keys, "dead", after, PAGE_MAX)
-        page = execute(client, call, queue=keys.queue)
+    for page in read_pages(entries(keys, "dead", begin), run):
         for entry in page.entries:
             if which.until_ms and entry.score >= which.until_ms:
                 return
@@ -87,14 +90,11 @@ def dead_letters(
                 cause=read_json(entry.cause),
             )
             looked += 1
-            if which.fits(job):
+            if which.fits(job) and enqueued_by(entry.job, last):
                 fitting += 1
                 yield job
         if progress is not None:
             progress(looked, fitting)
-        if not page.more:
-            return
-        after = page.after
 
 
 def _by_id(client: redis.Redis, keys: QueueKeys, which: DeadFilter) -> Iterator[JobInfo]:
@@ -174,11 +174,10 @@ def _each_slice(
         if progress is not None:
             progress(looked, done)
 
-    # A requeued job that fails again at once must not be met a second time: what died after the
-    # start is left alone.
-    start = execute(client, commands.counts(keys, oldest=False), queue=keys.queue).now + 1
-    until = min(which.until_ms or start, start)
-    for job in dead_letters(client, keys, replace(which, until_ms=until), seen):
+    # A requeued job gets a new position. If it dies again at once, that one is behind the last
+    # position of now, and the job is left alone.
+    start = execute(client, commands.counts(keys, oldest=False), queue=keys.queue)
+    for job in dead_letters(client, keys, which, seen, start.last_position):
         ids.append(job.id)
         if len(ids) == SLICE:
             flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -29,12 +30,14 @@ from rqueue.model.signing import key_id_of
 from rqueue.model.sort_keys import sort_key_of
 from rqueue.model.steps import KeptSteps
 from rqueue.protocol import commands
+from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.flow_notes import gathered_of
 from rqueue.protocol.commands.job_notes import Notes, notes_page
 from rqueue.protocol.commands.reports import progress
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.paging import Paging, read_pages
 from rqueue.protocol.result_wait import NOT_KEPT, moved_to
 from rqueue.transport.redis_client import execute
 
@@ -217,10 +220,8 @@ def jobs_page(
         raise ConfigError("limit", f"{limit} is not from 1 to {PAGE_MAX}")
     if after:
         check_cursor(state, after)
-    if state == "ready":
-        return _ready_page(client, keys, after, limit)
-    if state == "blocked":
-        return _blocked_page(client, keys, after, limit)
+    if state in ("ready", "blocked"):
+        return _waiting_page(client, keys, state, after, limit)
     if state in ("scheduled", "dead"):
         return _set_page(client, keys, state, after, limit)
     if state == "held":
@@ -269,45 +270,49 @@ def page_of_shards(parts: Parts, state: str, after: str, limit: int) -> Page:
     return Page(now, jobs, "")
 
 
-def _ready_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
-    page = execute(client, commands.browse(keys, after, limit), queue=keys.queue)
-    ready = page.jobs[: len(page.jobs) - page.blocked]
-    jobs = [job_info(keys.queue, JobState.READY, job) for job in ready]
-    return Page(page.now, jobs, page.cursor if len(jobs) == limit else "")
+def _waiting_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
+    """Ready jobs, or those that wait behind others of their groups."""
+    blocked = state == "blocked"
+    jobs: list[JobInfo] = []
 
+    def browse(place: str) -> ScriptCall[commands.read.Page]:
+        return commands.browse(keys, place, limit - len(jobs))
 
-def _blocked_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
-    call = commands.browse(keys, after or "only,", limit)
-    page = execute(client, call, queue=keys.queue)
-    waiting = page.jobs[len(page.jobs) - page.blocked :]
-    jobs = [job_info(keys.queue, JobState.BLOCKED, job) for job in waiting]
-    return Page(page.now, jobs, page.cursor if len(jobs) == limit else "")
+    paging = Paging(browse, after or ("only," if blocked else ""))
+    for page in read_pages(paging, partial(execute, client, queue=keys.queue)):
+        ready = len(page.jobs) - page.blocked
+        found = page.jobs[ready:] if blocked else page.jobs[:ready]
+        jobs += [job_info(keys.queue, JobState(state), job) for job in found]
+        if len(jobs) == limit or (page.blocked and not blocked):
+            break
+    return Page(page.now, jobs, paging.cursor if len(jobs) == limit else "")
 
 
 def _set_page(client: redis.Redis, keys: QueueKeys, state: str, after: str, limit: int) -> Page:
+    jobs: list[JobInfo] = []
+
+    def browse(place: tuple[str, str]) -> ScriptCall[commands.read.EntryPage]:
+        return commands.browse_set(keys, state, place, limit - len(jobs))
+
     score, member = unfold(after, 2) if after else ("-inf", "")
-    call = commands.browse_set(keys, state, (score, member), limit)
-    page = execute(client, call, queue=keys.queue)
-    jobs = []
-    ids = [entry.job.id for entry in page.entries] if state == "scheduled" else []
-    parked = parked_among(client, keys, ids)
-    for entry in page.entries:
-        if entry.job.id in parked:  # these have a state, and a listing, of their own
-            continue
-        more: dict[str, Any] = {}
-        if state == "dead":
-            more = {"ended_ms": int(entry.score), "cause": read_json(entry.cause)}
-        info = job_info(keys.queue, JobState(state), entry.job, **more)
-        if state == "scheduled":
-            # a parked job keeps the due time it had; what counts here is when it comes back
-            object.__setattr__(info, "due_ms", int(entry.score))
-        jobs.append(info)
-    unended = page.more
-    if unended and len(jobs) < limit:
-        # most likely the end; elements without a job are passed over, so it is looked up
-        rest = execute(client, commands.browse_set(keys, state, page.after, 1), queue=keys.queue)
-        unended = rest.more
-    return Page(page.now, jobs, fold(*page.after) if unended else "")
+    paging = Paging(browse, (score, member))
+    for page in read_pages(paging, partial(execute, client, queue=keys.queue)):
+        ids = [entry.job.id for entry in page.entries] if state == "scheduled" else []
+        parked = parked_among(client, keys, ids)
+        for entry in page.entries:
+            if entry.job.id in parked:  # these have a state, and a listing, of their own
+                continue
+            more: dict[str, Any] = {}
+            if state == "dead":
+                more = {"ended_ms": int(entry.score), "cause": read_json(entry.cause)}
+            info = job_info(keys.queue, JobState(state), entry.job, **more)
+            if state == "scheduled":
+                # a parked job keeps the due time it had; what counts here is when it comes back
+                object.__setattr__(info, "due_ms", int(entry.score))
+            jobs.append(info)
+        if len(jobs) == limit:
+            break
+    return Page(page.now, jobs, fold(*paging.cursor) if len(jobs) == limit else "")
 
 
 def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> Page:
@@ -323,7 +328,7 @@ def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> 
         while True:
             call = commands.browse_set(keys, f"held:{name}", start, limit - len(jobs))
             page = execute(client, call, queue=keys.queue)
-            now, start = page.now, page.after
+            now, start = page.now, page.cursor
             for entry in page.entries:
                 jobs.append(job_info(keys.queue, JobState.HELD, entry.job, holder=name))
             if len(jobs) >= limit:

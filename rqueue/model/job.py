@@ -215,6 +215,14 @@ def has_expired(value: bytes, now: int) -> bool:
     return header is not None and 0 < header.expires_ms < now
 
 
+def enqueued_by(job: Delivery, last: int | None) -> bool:
+    """True if the job's position is at most this one; None: any. A damaged job counts as old."""
+    try:
+        return last is None or job.position <= last
+    except Undecodable:
+        return True
+
+
 def delivered_before(head: bytes) -> bool:
     """Whether a job was handed out before this time, as its header says."""
     header = parse_header(head)

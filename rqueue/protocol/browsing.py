@@ -59,7 +59,7 @@ class Browsing:
     def showed(self, page: Page) -> list[Delivery]:
         """Take note of a page: those of its jobs that are to be shown. What has expired is not,
         though nobody may have met it yet."""
-        self.at_tail = not page.jobs and page.cursor == self.cursor
+        self.at_tail = not (page.jobs or page.more)
         self.more = not self.at_tail
         self.cursor = page.cursor
         jobs = [job for job in page.jobs if not has_expired(job.value, page.now)]

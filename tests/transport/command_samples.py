@@ -292,7 +292,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(places.job_value(keys, ODD), b"head;three"),
             Sample(places.job_value(keys, ""), None),
         ],
-        "last_due": [Sample(places.last_due(keys), 8000), Sample(places.last_due(empty), None)],
+        "last_time": [Sample(places.last_time(keys, "scheduled"), 8000)],
         "succession": [
             Sample(
                 consumer_rows.succession(keys),

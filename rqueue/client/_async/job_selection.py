@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence  # async
 
 # sync: from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
-
-from rqueue.client._async.queue_steering import PAGE, AsyncQueueSteering
-from rqueue.errors import ConfigError, Undecodable
+from rqueue.client._async.queue_steering import AsyncQueueSteering
+from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.ids import check_id
-from rqueue.model.job import Delivery
+from rqueue.model.job import Delivery, enqueued_by
 from rqueue.model.job_count import JobCount
 from rqueue.model.job_filter import JobFilter
 from rqueue.protocol import commands
 from rqueue.protocol.moving import Listed
+from rqueue.protocol.paging import entries, waiting
 from rqueue.protocol.result_wait import await_result
 
 __all__ = ["AsyncJobSelection"]
@@ -39,13 +38,14 @@ class AsyncJobSelection(AsyncQueueSteering):
         dead: bool = False,
     ) -> JobCount:
         """Do this with all that fit, some thousands at a time: what leaves lets others of its group
-        come to the fore, so each look begins at the head."""
+        come to the fore, so each look begins at the head. What is enqueued meanwhile has a position
+        behind the last one of now, whatever the clock says, and stays."""
         most, done = limit_of(limit), JobCount()
         tried: set[str] = set()
-        until = (await self._run(commands.counts(self.keys, oldest=False))).now
+        last = (await self._run(commands.counts(self.keys, oldest=False))).last_position
         while done < most:
             window: list[Listed] = []
-            async for listed in self._listed(which, dead=dead, until=until):
+            async for listed in self._listed(which, dead=dead, last=last):
                 if listed.job.id not in tried:
                     window.append(listed)
                 if len(window) >= min(WINDOW, most - done):
@@ -59,44 +59,20 @@ class AsyncJobSelection(AsyncQueueSteering):
         return done
 
     async def _listed(
-        self, which: JobFilter, *, dead: bool = False, until: int | None = None
+        self, which: JobFilter, *, dead: bool = False, last: int | None = None
     ) -> AsyncIterator[Listed]:
         """The jobs that wait and fit, in their order, then the scheduled ones by due time; or the
-        dead letters. until: none that was enqueued (or died) after it, ms."""
+        dead letters. last: of jobs up to this position, which none has that comes later."""
         expect("which", which, JobFilter, "a JobFilter")
         if not dead:
-            async for jobs in self._ready():
-                for job in jobs:
-                    if which.fits(job) and _before(job, until):
+            async for page in self._pages(waiting(self.keys)):
+                for job in page.jobs:
+                    if which.fits(job) and enqueued_by(job, last):
                         yield Listed(job)
-        async for listed, score in self._in_set("dead" if dead else "scheduled"):
-            if dead and until is not None and score > until:
-                return
-            if which.fits(listed.job) and (dead or _before(listed.job, until)):
-                yield listed
-
-    async def _ready(self) -> AsyncIterator[list[Delivery]]:
-        """Pages of ready jobs in their order, then of those behind others of their groups."""
-        cursor = ""
-        while True:
-            page = await self._run(commands.browse(self.keys, cursor, PAGE))
-            yield page.jobs
-            if not page.jobs or page.cursor == cursor:
-                return
-            cursor = page.cursor
-
-    async def _in_set(
-        self, name: Literal["scheduled", "dead"]
-    ) -> AsyncIterator[tuple[Listed, float]]:
-        place = "-inf", ""
-        while True:
-            page = await self._run(commands.browse_set(self.keys, name, place, PAGE))
-            for entry in page.entries:
-                due = int(entry.score) if name == "scheduled" else 0
-                yield Listed(entry.job, due), entry.score
-            if not page.more:
-                return
-            place = page.after
+        async for page_ in self._pages(entries(self.keys, "dead" if dead else "scheduled")):
+            for job, score, _ in page_.entries:
+                if which.fits(job) and enqueued_by(job, last):
+                    yield Listed(job, 0 if dead else int(score))
 
     async def _named(
         self, ids: Sequence[str], *, dead: bool = True
@@ -125,10 +101,3 @@ def limit_of(limit: int | None) -> float:
     if type(limit) is not int or limit < 0:
         raise ConfigError("limit", f"{shown(limit)} is no whole number from 0 on, or None")
     return limit
-
-
-def _before(job: Delivery, until: int | None) -> bool:
-    try:
-        return until is None or job.header.enqueued_ms <= until
-    except Undecodable:
-        return True

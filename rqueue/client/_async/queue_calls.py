@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, TypeVar
+from collections.abc import AsyncIterator, Iterable  # async
+
+# sync: from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rqueue.errors import ConfigError, QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
@@ -17,6 +19,7 @@ from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.forwarding import aforward_soon, sends_on
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.paging import AnyPage, Paging
 from rqueue.protocol.sharding import refuse_spread
 from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncQueueCalls"]
 
 T = TypeVar("T")
+P = TypeVar("P", bound=AnyPage)
 
 
 class AsyncQueueCalls:
@@ -85,6 +89,11 @@ class AsyncQueueCalls:
         if call.confirm is not None:
             await self._check_confirmable(call.confirm)
         return await self._transport.run(call, queue=self.name)
+
+    async def _pages(self, paging: Paging[P, Any]) -> AsyncIterator[P]:
+        """All pages of a listing; the next one is read when it is asked for."""
+        while call := paging.call:
+            yield paging.read(await self._run(call))
 
     async def _run_here(self, call: commands.ScriptCall[T]) -> T:
         """`_run`, of what is asked of a queue that has its jobs itself. Raises QueueSharded where

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from operator import itemgetter
 from typing import Literal
 
@@ -18,11 +17,9 @@ from rqueue.model.job_count import JobCount
 from rqueue.model.job_filter import ANY, JobFilter
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import REORDER_MAX, SLICE
+from rqueue.protocol.paging import entries
 
 __all__ = ["AsyncQueueSteering"]
-
-PAGE = 500
-"""Jobs that one look at the schedule reads."""
 
 READ_AGAIN = 3
 """How often a job is read that changes meanwhile."""
@@ -118,9 +115,10 @@ class AsyncQueueSteering(AsyncEnqueuing):
         returns how many. What is scheduled meanwhile may be left out."""
         expect("which", which, JobFilter, "a JobFilter")
         waiting: list[str] = []
-        async for job in self._scheduled():
-            if which.fits(job) and await self._sign_for_now(job) == "scheduled":
-                waiting.append(job.id)
+        async for page in self._pages(entries(self.keys, "scheduled")):
+            for job, _, _ in page.entries:
+                if which.fits(job) and await self._sign_for_now(job) == "scheduled":
+                    waiting.append(job.id)
         return await self._promote(waiting)
 
     async def _promote(self, ids: list[str]) -> int:
@@ -145,14 +143,3 @@ class AsyncQueueSteering(AsyncEnqueuing):
                 return shown_.state
             job = Delivery(job.id, shown_.value)
         return "other"
-
-    async def _scheduled(self) -> AsyncIterator[Delivery]:
-        """The scheduled jobs, by due time."""
-        place = "-inf", ""
-        while True:
-            page = await self._run(commands.browse_set(self.keys, "scheduled", place, PAGE))
-            for entry in page.entries:
-                yield entry.job
-            if not page.more:
-                return
-            place = page.after

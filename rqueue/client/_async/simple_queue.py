@@ -7,7 +7,7 @@ from typing import Any
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.errors import ConfigError, QueueEmpty
 from rqueue.model.job import Delivery
-from rqueue.protocol import commands
+from rqueue.protocol.paging import waiting
 
 __all__ = ["AsyncSimpleQueue"]
 
@@ -63,12 +63,10 @@ class AsyncSimpleQueue:
         return self._value(job)
 
     async def _head(self) -> Delivery | None:
-        cursor = ""
-        while True:
-            page = await self.queue._run(commands.browse(self.queue.keys, cursor, 1))
-            if page.jobs or page.cursor == cursor:
-                return page.jobs[0] if page.jobs else None
-            cursor = page.cursor  # all that it met were cancelled
+        async for page in self.queue._pages(waiting(self.queue.keys, limit=1)):
+            if page.jobs:
+                return page.jobs[0]
+        return None
 
     def _value(self, job: Delivery) -> Any:
         envelope = self.queue.envelope(job)

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rqueue.errors import ConfigError, QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
@@ -18,6 +18,7 @@ from rqueue.protocol.commands.admin import CANCELLED_FROM
 from rqueue.protocol.forwarding import forward_soon, sends_on
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.paging import AnyPage, Paging
 from rqueue.protocol.sharding import refuse_spread
 from rqueue.protocol.stop_wait import StopWait
 from rqueue.settings import Settings, redact
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["QueueCalls"]
 
 T = TypeVar("T")
+P = TypeVar("P", bound=AnyPage)
 
 
 class QueueCalls:
@@ -86,6 +88,11 @@ class QueueCalls:
         if call.confirm is not None:
             self._check_confirmable(call.confirm)
         return self._transport.run(call, queue=self.name)
+
+    def _pages(self, paging: Paging[P, Any]) -> Iterator[P]:
+        """All pages of a listing; the next one is read when it is asked for."""
+        while call := paging.call:
+            yield paging.read(self._run(call))
 
     def _run_here(self, call: commands.ScriptCall[T]) -> T:
         """`_run`, of what is asked of a queue that has its jobs itself. Raises QueueSharded where

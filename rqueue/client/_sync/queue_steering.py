@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import itemgetter
 from typing import Literal
 
@@ -19,11 +18,9 @@ from rqueue.model.job_count import JobCount
 from rqueue.model.job_filter import ANY, JobFilter
 from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import REORDER_MAX, SLICE
+from rqueue.protocol.paging import entries
 
 __all__ = ["QueueSteering"]
-
-PAGE = 500
-"""Jobs that one look at the schedule reads."""
 
 READ_AGAIN = 3
 """How often a job is read that changes meanwhile."""
@@ -119,9 +116,10 @@ class QueueSteering(Enqueuing):
         returns how many. What is scheduled meanwhile may be left out."""
         expect("which", which, JobFilter, "a JobFilter")
         waiting: list[str] = []
-        for job in self._scheduled():
-            if which.fits(job) and self._sign_for_now(job) == "scheduled":
-                waiting.append(job.id)
+        for page in self._pages(entries(self.keys, "scheduled")):
+            for job, _, _ in page.entries:
+                if which.fits(job) and self._sign_for_now(job) == "scheduled":
+                    waiting.append(job.id)
         return self._promote(waiting)
 
     def _promote(self, ids: list[str]) -> int:
@@ -146,14 +144,3 @@ class QueueSteering(Enqueuing):
                 return shown_.state
             job = Delivery(job.id, shown_.value)
         return "other"
-
-    def _scheduled(self) -> Iterator[Delivery]:
-        """The scheduled jobs, by due time."""
-        place = "-inf", ""
-        while True:
-            page = self._run(commands.browse_set(self.keys, "scheduled", place, PAGE))
-            for entry in page.entries:
-                yield entry.job
-            if not page.more:
-                return
-            place = page.after

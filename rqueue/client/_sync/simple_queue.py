@@ -8,7 +8,7 @@ from typing import Any
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ConfigError, QueueEmpty
 from rqueue.model.job import Delivery
-from rqueue.protocol import commands
+from rqueue.protocol.paging import waiting
 
 __all__ = ["SimpleQueue"]
 
@@ -64,12 +64,10 @@ class SimpleQueue:
         return self._value(job)
 
     def _head(self) -> Delivery | None:
-        cursor = ""
-        while True:
-            page = self.queue._run(commands.browse(self.queue.keys, cursor, 1))
-            if page.jobs or page.cursor == cursor:
-                return page.jobs[0] if page.jobs else None
-            cursor = page.cursor  # all that it met were cancelled
+        for page in self.queue._pages(waiting(self.queue.keys, limit=1)):
+            if page.jobs:
+                return page.jobs[0]
+        return None
 
     def _value(self, job: Delivery) -> Any:
         envelope = self.queue.envelope(job)

@@ -79,6 +79,8 @@ def job_value(keys: QueueKeys, id: str) -> CommandCall[bytes | None]:
     return CommandCall(keys.meta, [("HGET", keys.jobs, id)], _read_value)
 
 
-def last_due(keys: QueueKeys) -> CommandCall[int | None]:
-    """When the last scheduled job is due, ms; None where none is scheduled."""
-    return CommandCall(keys.meta, [("ZRANGE", keys.scheduled, -1, -1, "WITHSCORES")], _read_due)
+def last_time(keys: QueueKeys, which: Literal["scheduled", "dead"]) -> CommandCall[int | None]:
+    """When the last scheduled job is due, or the last dead letter died, ms; None if there is none.
+    The clock may have gone back since then."""
+    key = keys.scheduled if which == "scheduled" else keys.dead
+    return CommandCall(keys.meta, [("ZRANGE", key, -1, -1, "WITHSCORES")], _read_due)

@@ -19,13 +19,14 @@ TAIL = "tail"
 
 class Page(NamedTuple):
     """Waiting jobs in their order. `cursor` continues behind the last one, whatever happens to the
-    queue meanwhile."""
+    queue meanwhile. more: False at the tail; a page without jobs may have more behind it."""
 
     now: int
     cursor: str
     jobs: list[Delivery]
-    blocked: int = 0
+    blocked: int
     """How many of them, the last ones, wait behind others of their groups."""
+    more: bool
 
 
 class Entry(NamedTuple):
@@ -38,10 +39,10 @@ class Entry(NamedTuple):
 
 
 class EntryPage(NamedTuple):
-    """`after` goes into the next call, until `more` is False."""
+    """`cursor` goes into the next call, until `more` is False."""
 
     now: int
-    after: tuple[str, str]
+    cursor: tuple[str, str]
     entries: list[Entry]
     more: bool
 
@@ -73,6 +74,11 @@ class Counts(NamedTuple):
     unheard: Mapping[str, int] = MappingProxyType({})
     more: Mapping[str, int] = MappingProxyType({})
     """What the queue's policies count."""
+
+    @property
+    def last_position(self) -> int:
+        """The position of the newest job, which no clock changes: later jobs have greater ones."""
+        return int(self.meta.get("seq", "0"))
 
     @property
     def version(self) -> str:
@@ -108,11 +114,6 @@ class Shown(NamedTuple):
 
 def _pairs(flat: list[Any]) -> list[Delivery]:
     return [Delivery(flat[i], flat[i + 1]) for i in range(0, len(flat), 2)]
-
-
-def _read_page(reply: Any) -> Page:
-    cursor, _, blocked = text(reply[1]).partition("#")
-    return Page(reply[0], cursor, _pairs(reply[2:]), int(blocked or 0))
 
 
 def _read_counts(reply: Any) -> Counts:
@@ -151,13 +152,18 @@ def _read_shown(reply: Any) -> Shown:
 
 
 def browse(keys: QueueKeys, cursor: str = "", limit: int = 100) -> ScriptCall[Page]:
-    """A page of waiting jobs in order, highest level first. An empty one that returns the cursor of
-    the call: the tail (Q-29). From `TAIL` on it is empty, and its cursor is that place."""
-    return ScriptCall("browse", keys.meta, [cursor, limit], _read_page)
+    """A page of waiting jobs in order, highest level first (Q-29). From `TAIL` on it is empty, and
+    its cursor is that place. `rqueue.protocol.paging` reads them all."""
+
+    def read(reply: Any) -> Page:
+        after, _, blocked = text(reply[1]).partition("#")
+        return Page(reply[0], after, _pairs(reply[2:]), int(blocked or 0), after != cursor)
+
+    return ScriptCall("browse", keys.meta, [cursor, limit], read)
 
 
 def browse_set(
-    keys: QueueKeys, which: str, after: tuple[str, str] = ("-inf", ""), limit: int = 100
+    keys: QueueKeys, which: str, cursor: tuple[str, str] = ("-inf", ""), limit: int = 100
 ) -> ScriptCall[EntryPage]:
     """A page of `scheduled`, `dead` or `held:<consumer>`."""
 
@@ -167,10 +173,10 @@ def browse_set(
             Entry(Delivery(flat[i], flat[i + 1]), float(flat[i + 2]), flat[i + 3])
             for i in range(0, len(flat), 4)
         ]
-        after_ = (text(reply[1]), reply[2].decode("utf-8", "surrogateescape"))
-        return EntryPage(reply[0], after_, entries, after_ != after)
+        after = (text(reply[1]), reply[2].decode("utf-8", "surrogateescape"))
+        return EntryPage(reply[0], after, entries, after != cursor)
 
-    score, member = after
+    score, member = cursor
     args: list[Arg] = [which, score, member.encode("utf-8", "surrogateescape"), limit]
     return ScriptCall("browse_set", keys.meta, args, read)
 

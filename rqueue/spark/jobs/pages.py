@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -15,8 +16,9 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.consumer_rows import registered_names, worker_of
 from rqueue.protocol.commands.flow_notes import jobs_of
 from rqueue.protocol.commands.job_notes import notes_of, notes_page
-from rqueue.protocol.commands.places import ListKind, id_at, job_value, last_due, list_length
+from rqueue.protocol.commands.places import ListKind, id_at, job_value, last_time, list_length
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.paging import entries, read_pages, waiting
 from rqueue.transport.redis_client import execute
 
 __all__ = ["Found", "Part", "pages", "plan"]
@@ -84,13 +86,15 @@ def plan(
     if {"groups", "last_value", "hold", "sorted", "refusals"} & {*kind} and "ready" in states:
         parts.append(Part(keys.queue, "heads"))
     if counts.scheduled and ("scheduled" in states or (counts.parked and "parked" in states)):
-        last = execute(client, last_due(keys))
+        last = execute(client, last_time(keys, "scheduled"))
         if last is not None:
             parts.append(Part(keys.queue, "scheduled", last))
     if counts.more.get("deferred") and "deferred" in states:
         parts.append(Part(keys.queue, "deferred"))
     if counts.dead and "dead" in states:
-        parts.append(Part(keys.queue, "dead", counts.now))
+        last = execute(client, last_time(keys, "dead"))
+        if last is not None:
+            parts.append(Part(keys.queue, "dead", last))
     if counts.held and "held" in states:
         parts.append(Part(keys.queue, "held"))
     return parts
@@ -181,38 +185,31 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
 def _of_heads(client: redis.Redis, keys: QueueKeys, which: str, size: int) -> Iterator[list[Found]]:
     cursor = f"{'only' if which == 'blocked' else which},"
     state = "blocked" if which == "blocked" else "ready"
-    while True:
-        page = execute(client, commands.browse(keys, cursor, size), queue=keys.queue)
+    run = partial(execute, client, queue=keys.queue)
+    for page in read_pages(waiting(keys, cursor, size), run):
         yield [Found(state, job) for job in page.jobs]
-        if len(page.jobs) < size or page.cursor == cursor:
-            return
-        cursor = page.cursor
 
 
 def _entries(
     client: redis.Redis, keys: QueueKeys, which: str, size: int
 ) -> Iterator[Sequence[commands.read.Entry]]:
-    after = ("-inf", "")
-    more = True
-    while more:
-        call = commands.browse_set(keys, which, after, size)
-        page = execute(client, call, queue=keys.queue)
-        after, more = page.after, page.more
+    run = partial(execute, client, queue=keys.queue)
+    for page in read_pages(entries(keys, which, limit=size), run):
         yield page.entries
 
 
 def _scheduled(
     client: redis.Redis, keys: QueueKeys, part: Part, states: set[str], size: int
 ) -> Iterator[list[Found]]:
-    for entries in _entries(client, keys, "scheduled", size):
-        why = execute(client, notes_of(keys, "parked", [entry.job.id for entry in entries]))
+    for some in _entries(client, keys, "scheduled", size):
+        why = execute(client, notes_of(keys, "parked", [entry.job.id for entry in some]))
         found = []
-        for entry, parked in zip(entries, why, strict=True):
+        for entry, parked in zip(some, why, strict=True):
             state = "scheduled" if parked is None else "parked"
             if state in states and entry.score <= part.until:
                 found.append(Found(state, entry.job, int(entry.score), cause=parked or b""))
         yield found
-        if entries and entries[-1].score > part.until:
+        if some and some[-1].score > part.until:
             return
 
 
@@ -232,21 +229,21 @@ def _deferred(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[
 
 
 def _dead(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
-    for entries in _entries(client, keys, "dead", size):
+    for some in _entries(client, keys, "dead", size):
         yield [
             Found("dead", entry.job, cause=entry.cause)
-            for entry in entries
+            for entry in some
             if entry.score <= part.until
         ]
-        if entries and entries[-1].score > part.until:
+        if some and some[-1].score > part.until:
             return
 
 
 def _held(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
     for name in sorted(execute(client, registered_names(keys))):
         worker = execute(client, worker_of(keys, name))
-        for entries in _entries(client, keys, f"held:{name}", size):
-            yield [Found("held", entry.job, consumer=name, worker=worker) for entry in entries]
+        for some in _entries(client, keys, f"held:{name}", size):
+            yield [Found("held", entry.job, consumer=name, worker=worker) for entry in some]
 
 
 def _once(found: Iterator[list[Found]]) -> Iterator[list[Found]]:

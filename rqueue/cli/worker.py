@@ -176,7 +176,8 @@ def worker(
     """Run a pool of worker processes.
 
     APP is the module that defines the tasks (app.tasks), or several, separated by commas. It is
-    imported by the workers, never by the supervisor. Without a QUEUE the pool serves 'default'.
+    imported by the workers, never by the supervisor. Without a QUEUE the pool serves all queues
+    that its tasks name.
 
     The first SIGTERM or Ctrl-C drains: no new jobs, running ones may finish. Jobs that are not
     done in time go back to their places. A second signal stops at once.

@@ -49,7 +49,7 @@ def test_defaults(run: Run, started: list[PoolSpec]) -> None:
     run("worker", "app.tasks", url="redis://h:1/0", code=3)
     (pool,) = started
     assert pool.worker.app == ("app.tasks",)
-    assert pool.worker.queues == ("default",)
+    assert pool.worker.queues == ()
     assert pool.worker.settings.url == "redis://h:1/0"
     assert pool.processes == 2
     assert not pool.worker.strict

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -118,16 +119,21 @@ def test_a_module_that_imports_the_tasks_is_no_mistake(apps: Path) -> None:
     (apps / "shop").mkdir()
     (apps / "shop/__init__.py").write_text("")
     (apps / "shop/tasks.py").write_text(
-        "from rqueue.tasks.decorator import task\nfrom rqueue.tasks.registry import Registry\n"
-        "tasks = Registry()\n"
+        "from rqueue.tasks.decorator import task\nfrom shop_registry import tasks\n"
         "@task(registry=tasks)\n"
         "def sell(): ...\n"
     )
     (apps / "shop/worker.py").write_text("import shop.tasks\n")
-    import_app(["shop.worker", "goodapp"])
-    tasks = sys.modules["shop.tasks"].tasks
-    assert doubts(["shop.worker"], [], tasks) == []
-    assert doubts(["goodapp"], [], tasks) == ["module 'goodapp' defines no task"]
+    (apps / "shop/late.py").write_text(
+        "from importlib import import_module as load\nload('shop.tasks')\n"
+    )
+    tasks = Registry()
+    sys.modules["shop_registry"] = ModuleType("shop_registry")
+    sys.modules["shop_registry"].tasks = tasks  # type: ignore[attr-defined]
+    modules = ["shop.late", "shop.worker", "goodapp"]
+    idle = import_app(modules, tasks)
+    assert idle == ["goodapp"]
+    assert doubts(idle, [], tasks) == ["module 'goodapp' defines no task, and imports none"]
 
 
 def test_a_shard_has_the_tasks_of_its_queue() -> None:
@@ -151,7 +157,7 @@ def test_a_queue_that_no_task_goes_to_and_a_module_without_tasks_are_named_once(
     pool = make_pool(app=[APP, "json"], queues=["defualt", queue_name], processes=3)
     assert queue.enqueue("note", f"{queue_name}:k", "x").result(PATIENCE) is None
     pool.said("is ready after", 3)
-    assert pool.log.count("module 'json' defines no task") == 1
+    assert pool.log.count("module 'json' defines no task, and imports none") == 1
     assert (
         pool.log.count("no task goes to queue 'defualt' by default: did you mean 'default'?") == 1
     )

@@ -86,7 +86,7 @@ def test_weights_of_the_command_line() -> None:
 
 def test_without_a_file() -> None:
     pool = load_pool_file(None, {"app": ("a",), "url": "redis://x", "processes": None}, {})
-    assert (pool.worker.app, pool.worker.queues, pool.processes) == (("a",), ("default",), 2)
+    assert (pool.worker.app, pool.worker.queues, pool.processes) == (("a",), (), 2)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,13 @@ def test_without_a_file() -> None:
         ('app = "a"\nname = "two words"', "name", "no blanks"),
         ('app = "a"\nstrict = "yes"', "strict", "true or false"),
         ('app = "a"\nweights = {q = 0}', "weights of 'q'", "a whole number from 1 to 1000"),
-        ('app = "a"\nweights = {q = 2}', "weights", "does not serve 'q'; it serves default"),
-        ('app = "a"\nstrict = true\nweights = {default = 2}', "weights", "with strict"),
+        (
+            'app = "a"\nqueues = ["d"]\nweights = {q = 2}',
+            "weights",
+            "does not serve 'q'; it serves d",
+        ),
+        ('app = "a"\nqueues = ["d"]\nstrict = true\nweights = {d = 2}', "weights", "with strict"),
+        ('app = "a"\nstrict = true', "strict", "name the queues"),
         ('app = "a"\nqueues = []', "queues", "names no queue"),
         ('app = "a"\npidfile = 3', "pidfile", "text"),
         ('[redis]\nurl = "redis://y"', "redis", "at the top, without \\[redis\\]: url = "),

@@ -18,7 +18,14 @@ from rqueue.model.names import check_queue
 from rqueue.model.selector import selector
 from rqueue.model.times import parse_duration, parse_size
 from rqueue.settings import Settings
-from rqueue_workers.spec import BODIES, LOG_FORMATS, LOG_LEVELS, PoolSpec, WorkerSpec
+from rqueue_workers.spec import (
+    BODIES,
+    LOG_FORMATS,
+    LOG_LEVELS,
+    PoolSpec,
+    WorkerSpec,
+    check_weights,
+)
 
 CLIENT_OPTIONS = {
     "url": "RQUEUE_URL",
@@ -47,7 +54,7 @@ def _queues(value: Any, option: str) -> tuple[str, ...]:
     except InvalidName as error:
         raise ConfigError(option, str(error)) from None
     if not names:
-        raise ConfigError(option, "names no queue; leave it out to serve 'default'")
+        raise ConfigError(option, "names no queue; leave it out to serve those of the tasks")
     return names
 
 
@@ -233,8 +240,8 @@ def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
     pool = {name: values.pop(name) for name in _OF_POOL if name in values}
     if "max_memory" in values:
         values["max_rss"] = values.pop("max_memory")
-    values.setdefault("queues", ("default",))
-    _check_weights(values)
+    values.setdefault("queues", ())
+    _check_order(values)
     worker = WorkerSpec(settings=settings, **values)
     if worker.time_limit and worker.soft_time_limit >= worker.time_limit:
         raise ConfigError(
@@ -243,11 +250,11 @@ def _build(values: dict[str, Any], environ: Mapping[str, str]) -> PoolSpec:
     return PoolSpec(worker=worker, **pool)
 
 
-def _check_weights(values: Mapping[str, Any]) -> None:
-    weights = values.get("weights", {})
+def _check_order(values: Mapping[str, Any]) -> None:
+    weights, queues = values.get("weights", {}), values["queues"]
+    if values.get("strict") and not queues:
+        raise ConfigError("strict", "name the queues: they are served in the order given")
     if weights and values.get("strict"):
         raise ConfigError("weights", "mean nothing with strict, which serves one queue at a time")
-    for name in weights:
-        if name not in values["queues"]:
-            served = ", ".join(values["queues"])
-            raise ConfigError("weights", f"the pool does not serve {name!r}; it serves {served}")
+    if queues:
+        check_weights(weights, queues)

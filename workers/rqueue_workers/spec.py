@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from rqueue.errors import ConfigError
 from rqueue.model.labels import ALL
 from rqueue.model.shard_table import home
 from rqueue.settings import Settings
@@ -20,11 +21,20 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
 
+def check_weights(weights: Mapping[str, int], queues: Collection[str]) -> None:
+    """Raises ConfigError if one is of a queue that is not among those which a pool serves."""
+    for name in weights:
+        if name not in queues:
+            served = ", ".join(queues)
+            raise ConfigError("weights", f"the pool does not serve {name!r}; it serves {served}")
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
     """One worker process: which tasks, which queues, how many slots, when to go.
 
-    app: modules to import for their tasks. queues: names, in the order that `strict` serves them;
+    app: modules to import for their tasks. queues: names, in the order that `strict` serves them,
+    () = those that the tasks name;
     without `strict` they are served in turn. weights: by queue, its parts of the slots for each one
     of another; 1 for those that are not named. shards: those of the queues that are shards -> the
     queue that is spread over them. threads, async_slots: jobs run at once in threads, and on the

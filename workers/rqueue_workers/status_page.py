@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 ID_BYTES = 512
 WORDS_BYTES = 8192
+NOTE = "note: "
+"""How a line of a worker's words begins that is no warning."""
 # phase, jobs done, fault, stop asked, length of words, words of shards
 _HEAD = struct.Struct("<qqqqqq")
 _DONE_AT = 8
@@ -174,8 +176,8 @@ class StatusPage:
     @property
     def words(self) -> str:
         """Lines that the supervisor logs once, whatever number of workers say the same: at the
-        start what looks like a mistake, at the end (exit codes 1 and 4) why it cannot work. The
-        worker sets them."""
+        start what looks like a mistake, and notes (`NOTE`); at the end (exit codes 1 and 4) why it
+        cannot work. The worker sets them."""
         (size,) = struct.unpack_from("<q", self._map, 32)
         return self._map[_HEAD.size : _HEAD.size + size].decode("utf-8", "replace")
 

@@ -10,8 +10,9 @@ default), False, or the alias of a database other than `default` |
 | `outbox` | whether enqueues inside a transaction of that database are written into it, as a part \
 of it, instead of waiting in memory for its commit: needs the app `rqueue.contrib.django.outbox` |
 | `modules` | names of the modules with tasks that apps may have: `["tasks"]` |
-| `queues` | names of the queues of this project: `manage.py rqueue worker` serves them where it \
-is given none, and a task that goes elsewhere is warned of |
+| `queues` | names of the queues of this project: `manage.py rqueue worker` serves them if it is \
+given none (all queues that the tasks name, if this is empty), and a task that goes elsewhere is \
+warned of |
 """
 
 from __future__ import annotations

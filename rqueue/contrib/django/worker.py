@@ -8,8 +8,6 @@ as well.
 
 from __future__ import annotations
 
-import sys
-
 import django
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
@@ -18,7 +16,6 @@ from django.utils.module_loading import autodiscover_modules
 from rqueue.contrib.django.conf import conf, tasks_installed
 from rqueue.contrib.django.connections import around_async_job, around_job
 from rqueue.contrib.job_wrappers import around_jobs
-from rqueue.tasks.registry import registry
 
 __all__ = ["APP"]
 
@@ -33,7 +30,3 @@ if tasks_installed():
     from rqueue.contrib.django.task_runs import register_tasks
 
     register_tasks()
-
-# a worker asks the modules that it was given which tasks are theirs
-for _task in registry:
-    globals()[f"module {_task.function.__module__}"] = sys.modules[_task.function.__module__]

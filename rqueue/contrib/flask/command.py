@@ -14,7 +14,7 @@ from rqueue.contrib.variables import environ_of
 __all__ = ["command"]
 
 WORDS = """The application is the one that Flask has found, with the tasks that it has imported.
-Without a QUEUE the pool serves 'default'."""
+Without a QUEUE the pool serves all queues that they name."""
 APP = Application("rqueue.contrib.flask.worker", WORDS)
 
 

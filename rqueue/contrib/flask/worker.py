@@ -8,20 +8,14 @@ folder: a module, or a factory in it. The tasks are those that it imports.
 from __future__ import annotations
 
 import os
-import sys
 
 from flask.cli import ScriptInfo
 
 from rqueue.contrib.flask.extension import NAME
 from rqueue.errors import ConfigError
-from rqueue.tasks.registry import registry
 
 __all__ = ["app"]
 
 app = ScriptInfo(app_import_path=os.environ.get("FLASK_APP")).load_app()
 if NAME not in app.extensions:
     raise ConfigError("app", "it has no queues: call Rqueue(app), or init_app(app) in its factory")
-
-# a worker asks the modules that it was given which tasks are theirs
-for _task in registry:
-    globals()[f"module {_task.function.__module__}"] = sys.modules[_task.function.__module__]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from rqueue.logs import logger
 from rqueue_workers.pool.processes import WorkerProcess
 from rqueue_workers.pool.verdict import Verdict
+from rqueue_workers.status_page import NOTE
 
 log = logger("rqueue.pool")
 
@@ -53,11 +55,11 @@ class CrashLog:
             )
 
     def say(self, level: int, said: str) -> None:
-        """Log what a worker says of itself, once and not for each of them."""
+        """Log what a worker says of itself, once and not for each of them; notes as information."""
         if said and said != self._said:
             self._said = said
             for line in said.splitlines():
-                log.log(level, "%s", line)
+                log.log(logging.INFO if line.startswith(NOTE) else level, "%s", line)
 
 
 def _own_fault(verdict: Verdict) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
-import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +13,7 @@ from secrets import token_hex
 
 from rqueue.logs import logger
 from rqueue.protocol import scripts
-from rqueue_workers.exit_codes import Exit
+from rqueue_workers.pool.children import forked
 from rqueue_workers.pool.exit_cause import ExitCause
 from rqueue_workers.pool.host import adopts, reap_strangers
 from rqueue_workers.pool.signals import Inbox, Lifeline
@@ -121,9 +118,15 @@ class WorkerProcesses:
     """All worker processes. It forks them and knows who died; what that means is the
     supervisor's."""
 
-    def __init__(self, spec: WorkerSpec, body: Body, inbox: Inbox, lifeline: Lifeline) -> None:
+    def __init__(
+        self, spec: WorkerSpec, body: Body | None, inbox: Inbox, lifeline: Lifeline
+    ) -> None:
+        if body is None:
+            from rqueue_workers.worker.worker import run
+
+            body = run
         self._spec = spec
-        self._body = body
+        self._body: Body = body
         self._inbox = inbox
         self._lifeline = lifeline
         self._by_pid: dict[int, WorkerProcess] = {}
@@ -167,41 +170,14 @@ class WorkerProcesses:
         base = f"{self.name}:{index}-{token_hex(3)}"
         page = StatusPage(self._spec.slots, len(self._spec.queues))
         parent = os.getpid()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        gc.freeze()  # what is here now is shared with the child, as long as nobody touches it
-        with self._inbox.held_back():
-            pid = os.fork()
-            if pid == 0:
-                self._live(base, page, parent, close)
+
+        def live() -> int:
+            return self._body(self._spec, page, base, parent)
+
+        pid = forked(self._inbox, self._lifeline, close, live, page.blame_us)
         process = WorkerProcess(index, pid, base, page, time.monotonic())
-        with suppress(OSError):  # the child does it too; either may come first
-            os.setpgid(pid, pid)
         self._by_pid[pid] = process
         return process
-
-    def _live(self, base: str, page: StatusPage, parent: int, close: Callable[[], None]) -> None:
-        code = int(Exit.INTERNAL)
-        try:
-            # its own group: a hard limit ends what its jobs started too, and Ctrl-C is for the
-            # supervisor alone
-            os.setpgid(0, 0)
-            close()
-            self._inbox.forget_in_child()
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            self._lifeline.follow()
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(nothing, 0)
-            os.close(nothing)
-            code = self._body(self._spec, page, base, parent)
-        except BaseException:  # nothing may get past here into the supervisor's own code
-            page.blame_us()
-            traceback.print_exc()
-        finally:
-            with suppress(Exception):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code)
 
     def newly_ready(self) -> list[WorkerProcess]:
         """Worker processes that said READY since the last time that this was asked."""

@@ -122,6 +122,16 @@ class ServedQueues:
             self.renewals.append(renewal)
             self.notes.append(RunningNotes(index, keys, self._processes.running, clock))
 
+    def add(self, found: WorkerSpec) -> None:
+        """Serve the queues of other options too, by the workers that are forked from now on."""
+        spec = self.spec
+        fresh = tuple(queue for queue in found.queues if queue not in spec.queues)
+        if not fresh:
+            return
+        shards, weights = {**spec.shards, **found.shards}, {**found.weights, **spec.weights}
+        self._extend(replace(spec, queues=spec.queues + fresh, shards=shards, weights=weights))
+        log.info("the code names more queues: serving %s", ", ".join(self.spec.queues))
+
     def look(self) -> bool:
         """Where a shard had a word for one of our workers, see what its table asks for; whether
         there are other shards to be served than before."""
@@ -143,11 +153,14 @@ class ServedQueues:
         spec = spread(self.spec, [table])
         if spec.queues == self.spec.queues:
             return
+        self._extend(spec)
+        self._changed = True
+        log.info("queue %s has other shards: serving %s", table.queue, ", ".join(spec.queues))
+
+    def _extend(self, spec: WorkerSpec) -> None:
         self.spec = spec
         self._serve()
         self._processes.serve(spec)
-        self._changed = True
-        log.info("queue %s has other shards: serving %s", table.queue, ", ".join(spec.queues))
 
 
 def run_apart(place: str, call: ScriptCall[Any]) -> Any:

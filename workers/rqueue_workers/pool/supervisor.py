@@ -28,6 +28,7 @@ from rqueue_workers.pool.host import Pidfile, tell_systemd
 from rqueue_workers.pool.lease_keeper import Reclaim, Stopped, ran
 from rqueue_workers.pool.pending_lists import PendingLists, open_lists
 from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
+from rqueue_workers.pool.queue_scout import NoQueues, QueueFinder
 from rqueue_workers.pool.restart_policy import RestartPolicy
 from rqueue_workers.pool.rolling_restart import RollingRestart
 from rqueue_workers.pool.served_queues import ServedQueues, with_shards
@@ -69,6 +70,7 @@ class Supervisor:
         self._roll_again = False
         self._end_by = 0.0
         self._renew_at = 0.0
+        self._finder: QueueFinder
         self._crash_log: CrashLog
         self._respawn = RestartPolicy(spec.respawn_delays)
         self._oom_kills = OomKills()
@@ -88,7 +90,7 @@ class Supervisor:
                     return self._run()
                 finally:
                     self._inbox.close()
-        except ConfigError as error:
+        except (NoQueues, ConfigError) as error:
             log.error("%s", error)
             return Exit.APP
         except ServerError as error:
@@ -101,19 +103,16 @@ class Supervisor:
     # -- the loop ----------------------------------------------------------------------------------
 
     def _run(self) -> int:
-        worker = self._spec.worker
-        settings = worker.settings
+        settings = self._spec.worker.settings
         if settings.url is None:
             raise ConfigError("url", "set RQUEUE_URL, or pass --url")
-        if not preflight.pass_through(settings, worker.queues, self._spec.patience, self._inbox):
-            return Exit.OK  # a signal came while Redis was not there yet
-        if self._body is None:
-            from rqueue_workers.worker.worker import run
-
-            self._body = run
-        worker = with_shards(worker)
-        self._pending = open_lists(worker, self._found_again)
         lifeline = Lifeline()
+        self._finder = QueueFinder(self._spec.worker, self._inbox, lifeline)
+        if (found := self._finder.first()) is None:
+            return Exit.OK  # a signal came while the application was imported
+        if not preflight.pass_through(settings, found.queues, self._spec.patience, self._inbox):
+            return Exit.OK  # a signal came while Redis was not there yet
+        self._pending = open_lists(worker := with_shards(found), self._found_again)
         self._processes = WorkerProcesses(worker, self._body, self._inbox, lifeline)
         self._served = ServedQueues(worker, self._pending, self._processes, self._lease_ended)
         self._crash_log = CrashLog(self._served.names)
@@ -151,6 +150,9 @@ class Supervisor:
             if roll and self._stage == WORKING:
                 self._roll()
             self._pending.step(now, readable)
+            if (found := self._finder.answer(readable)) is not None:
+                self._served.add(found)
+                self._roll()
             if self._over(now):
                 break
             readable = self._sleep()
@@ -160,7 +162,7 @@ class Supervisor:
         return self._code
 
     def _sleep(self) -> list[Any]:
-        watched = [self._inbox, *self._pending.sockets]
+        watched = [self._inbox, *self._pending.sockets, *self._finder.waited_for]
         now = time.monotonic()
         busy = any(process.page.busy for process in self._processes)
         moments = [self._renew_at, now + (CLOSE_LOOK if busy else LOOK)]
@@ -200,7 +202,8 @@ class Supervisor:
             self._leave(number.name, now)
         elif number == signal.SIGHUP and self._stage == WORKING:
             log.info("SIGHUP: the workers are renewed, one after another")
-            self._roll()
+            if not self._finder.ask_again(self._pending.close):
+                self._roll()
         elif number == signal.SIGUSR1:
             report(self._processes, self._served.spec, now, self._pending.gone)
         elif number == signal.SIGTTIN and self._stage == WORKING:
@@ -230,6 +233,7 @@ class Supervisor:
 
     def _drain(self, why: str) -> None:
         self._stage = DRAINING
+        self._finder.cancel()
         tell_systemd("STOPPING=1")
         for process in self._processes:
             self._retire(process)
@@ -362,12 +366,12 @@ class Supervisor:
 
     def _could_not_start(self, process: WorkerProcess, exit_cause: ExitCause) -> None:
         said = process.page.words or f"worker {process.base} cannot start: it {exit_cause}"
-        if self._stage == WORKING and not self._proven:
+        if self._stage != WORKING:
+            return
+        self._crash_log.say(logging.ERROR, said)
+        if not self._proven:
             self._code = Exit(exit_cause.code or 0)
-            self._crash_log.say(logging.ERROR, said)
             self._drain("the workers cannot start")
-        elif self._stage == WORKING:
-            self._crash_log.say(logging.ERROR, said)
 
     def _found_again(self, queue: str) -> None:
         """Workers that wait on a connection to a host that has vanished hear nothing of that."""

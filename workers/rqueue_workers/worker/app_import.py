@@ -13,9 +13,11 @@ from types import ModuleType, TracebackType
 
 from rqueue.model.shard_table import shard_of_name
 from rqueue.settings import HOSTED_URL, Settings
-from rqueue.tasks.registry import Registry
+from rqueue.tasks.registry import Registry, registry
+from rqueue_workers.status_page import NOTE
 
 TRACE_LINES = 40
+SHOWN = 8
 
 
 class AppError(Exception):
@@ -32,30 +34,32 @@ def say_where(settings: Settings) -> None:
         os.environ.setdefault("RQUEUE_NAMESPACE", settings.namespace)
 
 
-def import_app(modules: Iterable[str]) -> None:
-    """Import the modules that register tasks, from the current directory too. Raises AppError."""
+def import_app(modules: Iterable[str], tasks: Registry = registry) -> list[str]:
+    """Import the modules that register tasks, from the current directory too; those whose import
+    has brought no task. Raises AppError."""
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
+    idle = []
+    there = {*sys.modules}
     for name in modules:
+        before = len(tasks)
+        by_another = name in sys.modules and name not in there
         try:
             importlib.import_module(name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             raise AppError(_why(name, error)) from error
+        if not by_another and len(tasks) == before and not _shares(name, tasks):
+            idle.append(name)
+    return idle
 
 
-def doubts(modules: Sequence[str], queues: Sequence[str], tasks: Registry) -> list[str]:
+def doubts(idle: Sequence[str], queues: Sequence[str], tasks: Registry) -> list[str]:
     """What is probably a mistake, one sentence each: a module without tasks, a queue to which none
-    of the tasks goes unless a call says so."""
-    found = []
-    homes = {task.function.__module__ for task in tasks}
-    for name in modules:
-        if not any(home == name or home.startswith(f"{name}.") for home in homes) and not _shares(
-            name, tasks
-        ):
-            found.append(f"module '{name}' defines no task")
+    of the tasks goes unless a call says so. idle: as `import_app` has found them."""
+    found = [f"module '{name}' defines no task, and imports none" for name in idle]
     served = sorted({task.queue for task in tasks})
     for queue in queues:
         # a shard's jobs are those of the queue that is spread
@@ -68,9 +72,19 @@ def doubts(modules: Sequence[str], queues: Sequence[str], tasks: Registry) -> li
     return found
 
 
+def notes(queues: Sequence[str], tasks: Registry) -> list[str]:
+    """What may well be meant, a sentence each: the queues of tasks that this pool does not serve.
+    Each begins with `NOTE`."""
+    others = sorted({task.queue for task in tasks} - {*queues})
+    if not others:
+        return []
+    there = ", ".join(others[:SHOWN]) + (f" and {len(others) - SHOWN} more" * (len(others) > SHOWN))
+    return [f"{NOTE}tasks go to queues that this pool does not serve: {there}"]
+
+
 def _shares(module: str, tasks: Registry) -> bool:
-    """Whether a module has tasks of others among its names, or modules that define some: importing
-    them is all that the module of a pool may have to do."""
+    """Whether a module has tasks among its names, or modules that define some: an earlier one may
+    have imported them."""
     names = list(vars(sys.modules[module]).values())
     homes = {task.function.__module__ for task in tasks}
     imported = [value.__name__ for value in names if isinstance(value, ModuleType)]

@@ -15,7 +15,7 @@ from rqueue.tasks.retry import DEFAULT_RETRY, RetryPolicy
 from rqueue.tasks.signature import CallChecker
 from rqueue.tasks.task import Task
 from rqueue_workers.spec import WorkerSpec
-from rqueue_workers.worker.app_import import AppError, import_app
+from rqueue_workers.worker.app_import import AppError
 from rqueue_workers.worker.composing import Held, composed
 from rqueue_workers.worker.declaring import Declaration, declaration_of
 
@@ -105,8 +105,8 @@ def task_limits(plans: Mapping[str, Plan], spec: WorkerSpec) -> dict[str, tuple[
 def load_plans(
     spec: WorkerSpec, tasks: Registry = registry, held: Held | None = None
 ) -> dict[str, Plan]:
-    """Import the application; its tasks' plans by name. held: see `plan_of`. Raises AppError."""
-    import_app(spec.app)
+    """The plans of the tasks of the application, which is imported, by name. held: see `plan_of`.
+    Raises AppError."""
     enable()
     try:
         plans = [plan_of(task, spec, held) for task in tasks]

@@ -27,7 +27,13 @@ from rqueue_workers.status_page import (
     READY,
     StatusPage,
 )
-from rqueue_workers.worker.app_import import AppError, doubts, say_where
+from rqueue_workers.worker.app_import import (
+    AppError,
+    doubts,
+    import_app,
+    notes,
+    say_where,
+)
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.composing import Held
 from rqueue_workers.worker.current_job import CurrentJob
@@ -65,9 +71,10 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
         try:
             say_where(spec.settings)
             held: Held = {}
+            idle = import_app(spec.app)
             plans = load_plans(spec, held=held)
             served = [*dict.fromkeys(map(spec.queue_of, spec.queues))]
-            page.words = "\n".join(doubts(spec.app, served, registry))
+            page.words = "\n".join([*doubts(idle, served, registry), *notes(served, registry)])
         except AppError as error:
             page.words = str(error)  # the supervisor logs it, once for all its workers
             return Exit.APP

@@ -17,7 +17,7 @@ from rqueue.errors import ConfigError
 WORKER = "rqueue.contrib.django.worker"
 WORDS = """The application is the Django project: the module 'tasks' of each installed app, or those
 that RQUEUE['modules'] names, and the tasks of django.tasks. Without a QUEUE the pool serves the
-queues of RQUEUE['queues'], or 'default'."""
+queues of RQUEUE['queues'], or all queues that the tasks name."""
 
 
 class Command(BaseCommand):

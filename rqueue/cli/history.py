@@ -28,6 +28,7 @@ OUTCOMES = (
         "changed",
         "displaced",
         "moved",
+        "damaged",
     ),
 )
 """The outcomes that rows give for a job, or for an attempt at it."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import redis
 
+from rqueue.errors import Undecodable
 from rqueue.inspector.parts import Part, Parts
-from rqueue.model.history_batch import read_entry
+from rqueue.model.history_batch import damaged_row, read_entry
 from rqueue.protocol.commands.history import (
     BEGIN,
     Entry,
@@ -27,10 +28,14 @@ Row = dict[str, Any]
 
 
 def rows_of(entries: Iterable[Entry], queue: str) -> list[Row]:
-    """The rows of some entries of a queue."""
+    """The rows of some entries of a queue. An entry that cannot be read is one row, `damaged`."""
     rows: list[Row] = []
     for entry in entries:
-        for row in read_entry(entry.fields, queue):
+        try:
+            found = read_entry(entry.fields, queue)
+        except Undecodable as error:
+            found = [damaged_row(queue, entry.id, error)]
+        for row in found:
             row["entry"] = entry.id
             rows.append(row)
     return rows
@@ -41,7 +46,7 @@ def read_history(
 ) -> Iterator[Row]:
     """Rows from oldest to newest, as dicts with the columns of `rqueue.model.history_batch` and
     `entry`, the id of the stream entry. since, until: ids of entries or times in ms, inclusive; "("
-    before one leaves it out. Raises Undecodable for an entry of another version."""
+    before one leaves it out."""
     while True:
         entries = execute(client, history_page(keys, since, until, count=PAGE))
         yield from rows_of(entries, keys.queue)

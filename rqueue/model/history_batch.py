@@ -34,9 +34,12 @@ __all__ = [
     "NAMES",
     "Column",
     "Packed",
+    "damaged_row",
+    "of_later_version",
     "pack",
     "plain_row",
     "read_entry",
+    "refused_rows",
     "unpack",
     "unpack_columns",
     "unpack_packed",
@@ -49,7 +52,14 @@ UNZIPPED = b"\x02"
 ZIPPED = 5
 """Rows from which on a batch is compressed."""
 
-_LARGEST = 256 * 1024**2  # of one entry, unpacked: far beyond any batch, a bound on a crafted one
+_LARGEST = 16 * 1024**2
+"""Bytes of one entry, unpacked: `pack` makes none larger, so a larger one is crafted."""
+
+_BODIES_MOST = 8 * 1024**2
+"""Bytes of the envelopes that one entry holds, as they are written."""
+
+_TIME_MOST = 9_000_000_000_000_000 // 1000
+"""The latest time in ms that fits into Spark's microseconds."""
 
 
 class Column(NamedTuple):
@@ -63,7 +73,8 @@ class Column(NamedTuple):
 
 OUTCOMES = (
     "ack, retry, dead (failed for good), crash, snooze, refuse, park, cancelled, purged, expired,"
-    " displaced, moved (to another queue), or changed (its place)"
+    " displaced, moved (to another queue), changed (its place), or damaged (an entry that cannot be"
+    " read, which `error` explains)"
 )
 
 COLUMNS = (
@@ -98,6 +109,9 @@ _PLAIN = tuple(
     if name not in ("id", "enqueued", "due", "acquired", "started", "finished")
 )
 _KNOWN = frozenset(NAMES)
+_COLUMN_TYPES = {column.name: column.type for column in COLUMNS}
+_MOST = {column.name: _TIME_MOST if column.unit == "ms" else 2**31 - 1 for column in COLUMNS}
+"""The largest number of each column; the least one is as far below 0."""
 _RARE = ("body", "labels", "share")
 """The last columns: entries in which no row has them end before them."""
 
@@ -127,7 +141,7 @@ def pack(columns: Mapping[str, Any]) -> bytes:
         _collapse(list(map(sub, started[1:], finished))),
         _collapse(list(map(sub, finished, started))),
         *[_collapse(columns.get(name, _DEFAULTS[name])) for name in _PLAIN[: -len(_RARE)]],
-        _collapse(columns.get("body", "")),
+        _collapse(_within(columns.get("body", ""), count)),
         _coded(columns.get("labels")),
         _collapse(columns.get("share", "")),
     ]
@@ -135,6 +149,18 @@ def pack(columns: Mapping[str, Any]) -> bytes:
         packed.pop()
     text = dumps(packed) + b"\0" + raw
     return UNZIPPED + text if count < ZIPPED else VERSION + zlib.compress(text, 1)
+
+
+def _within(bodies: Any, count: int) -> Any:
+    """The bodies up to `_BODIES_MOST`; those that do not fit are empty."""
+    if not bodies:
+        return bodies
+    left, kept = _BODIES_MOST, []
+    for body in _full(bodies, count):
+        size = len(dumps(body))
+        kept.append(body if size <= left else "")
+        left -= size if size <= left else 0
+    return kept
 
 
 @lru_cache(maxsize=1024)
@@ -212,6 +238,11 @@ def unpack_packed(data: bytes) -> Packed:
         columns["labels"] = _uncoded(columns["labels"])
         if any(type(one) is list and len(one) != count for one in columns.values()):
             raise Undecodable("history columns differ in length", data)
+        if type(ids) is list and not set(map(type, ids)) <= {str}:
+            raise ValueError("an id is no text")
+        if count:
+            for name, column in columns.items():
+                _check(name, column)
     except (zlib.error, JSONDecodeError, TypeError, ValueError, IndexError) as error:
         raise Undecodable(f"not history rows ({error})", data) from None
     return Packed(count, ids, columns)
@@ -227,6 +258,38 @@ def _unzip(data: bytes) -> bytes:
     if not inflate.eof:
         raise Undecodable("history rows are cut short", data)
     return unzipped
+
+
+def _check(name: str, column: Any) -> None:
+    """Raise ValueError if a column, or its one value, is of another type or too large."""
+    kind = _COLUMN_TYPES[name]
+    values = column if type(column) is list else [column]
+    if not set(map(type, values)) <= {kind}:
+        raise ValueError(f"column '{name}' holds other values than {kind.__name__}")
+    if kind is int and values and not 0 - _MOST[name] <= min(values) <= max(values) <= _MOST[name]:
+        raise ValueError(f"column '{name}' has numbers that are too large")
+    if kind is dict and any(
+        not set(map(type, labels.values())) <= {str} for labels in values if labels
+    ):
+        raise ValueError("a label is no text")
+
+
+def of_later_version(fields: Mapping[bytes, bytes]) -> bool:
+    """True if a stream entry may be of a later rqueue: its version byte is an unknown one."""
+    return UNZIPPED < fields.get(b"b", b"")[:1] < b" "
+
+
+def damaged_row(queue: str, entry: str, error: Undecodable) -> dict[str, Any]:
+    """The row that stands for an entry that cannot be read, with the time of its id."""
+    written = int(entry.partition("-")[0])
+    finished = written if written <= _TIME_MOST else 0
+    return {
+        **_DEFAULTS,
+        "queue": queue,
+        "outcome": "damaged",
+        "finished": finished,
+        "error": f"entry {entry}: {error}",
+    }
 
 
 def unpack_rows(data: bytes, refused: Iterable[int] = ()) -> Iterator[tuple[Any, ...]]:
@@ -247,6 +310,15 @@ def unpack(data: bytes, refused: Iterable[int] = ()) -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for row in unpack_rows(data, refused)]
 
 
+def refused_rows(fields: Mapping[bytes, bytes]) -> frozenset[int]:
+    """The numbers of the rows that the script refused. Raises Undecodable."""
+    refused = fields.get(b"r", b"")
+    try:
+        return frozenset(map(int, refused.split(b","))) if refused else frozenset()
+    except ValueError:
+        raise Undecodable("the refused rows of history are no numbers", refused) from None
+
+
 def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]]:
     """The rows of one stream entry of `queue`, a worker's or a script's.
 
@@ -255,8 +327,7 @@ def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]
     """
     batch = fields.get(b"b")
     if batch is not None:
-        refused = fields.get(b"r", b"")
-        return unpack(batch, map(int, refused.split(b",")) if refused else ())
+        return unpack(batch, refused_rows(fields))
     rows = []
     for line in fields.get(b"j", b"").splitlines():
         try:
@@ -267,6 +338,11 @@ def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]
         if type(written) is not dict:
             raise Undecodable("not a history row", line)
         row = {**_DEFAULTS, "queue": queue, **written}
+        try:
+            for name in NAMES:
+                _check(name, [row[name]])
+        except ValueError as error:
+            raise Undecodable(f"not a history row ({error})", line) from None
         cause = written.get("cause")
         if type(cause) is dict and not row["error"] and row["outcome"] != "moved":
             row["error"] = cause.get("type") or cause.get("kind") or ""

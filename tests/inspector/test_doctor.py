@@ -7,7 +7,7 @@ import redis
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import UnknownQueue
-from rqueue.inspector import Doctor
+from rqueue.inspector import Doctor, Inspector
 from rqueue.protocol import commands
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.options import Options
@@ -165,6 +165,24 @@ def test_notes_of_nobody_are_dropped(
     assert kinds(doctor.check_queue(queue.name)) == {which: which}
     heals(doctor, queue)
     assert not client.exists(base + which)
+
+
+def test_a_damaged_entry_of_history_costs_no_other(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, inspector: Inspector
+) -> None:
+    fill(queue, 2)
+    queue.cancel("j0")
+    damaged = client.xadd(base + "history", {"b": b"\x01garbage"}).decode()
+    queue.cancel("j1")
+    (found,) = doctor.check_queue(queue.name)
+    assert (found.kind, found.severity) == ("history", "problem")
+    assert damaged in found.says
+    for rows in (list(inspector.history(queue.name)), inspector.last_rows(queue.name, 9)[0]):
+        assert [row["outcome"] for row in rows] == ["cancelled", "damaged", "cancelled"]
+        assert rows[1]["entry"] == damaged
+        assert f"entry {damaged}" in rows[1]["error"]
+    client.xdel(base + "history", damaged)
+    assert not doctor.check_queue(queue.name)
 
 
 @pytest.mark.parametrize("wrong", ["missing", "late", "stray", "held"])

@@ -1,5 +1,6 @@
 import json
 import random
+import tracemalloc
 import zlib
 from typing import Any
 
@@ -32,8 +33,9 @@ ODD_IDS = st.one_of(
     st.just("-" * 36),
 )
 MADE = st.builds(new_id)
-INTS = st.integers(0, 2**53)
-VALUES = {str: TEXT, int: INTS, dict: st.dictionaries(TEXT, TEXT, max_size=2)}
+TIMES = st.integers(0, 9 * 10**12)
+COUNTS = st.integers(0, 2**31 - 1)
+VALUES = {str: TEXT, int: COUNTS, dict: st.dictionaries(TEXT, TEXT, max_size=2)}
 
 
 @st.composite
@@ -43,7 +45,7 @@ def batches(draw: st.DrawFn) -> dict[str, Any]:
     kind = draw(st.sampled_from([UUIDS, TEXT, UUIDS | TEXT, UUIDS | ODD_IDS, MADE, same]))
     columns: dict[str, Any] = {"id": draw(st.lists(kind, min_size=count, max_size=count))}
     for column in COLUMNS[1:]:
-        values = VALUES[column.type]
+        values = TIMES if column.unit == "ms" else VALUES[column.type]
         form = draw(st.sampled_from(["left out", "one", "list"]))
         if form == "one":
             columns[column.name] = draw(values)
@@ -191,6 +193,40 @@ def test_entries_of_workers_and_of_scripts() -> None:
     assert rows[0]["finished"] == 5
     assert set(rows[0]) == set(NAMES)
     assert rows[1]["cause"] == cause
-    for broken in (b"{", b"[]"):
+    for broken in (b"{", b"[]", b'{"level":"high"}', b'{"labels":[]}', b'{"finished":1e99}'):
         with pytest.raises(Undecodable):
             read_entry({b"j": broken}, "q")
+    with pytest.raises(Undecodable):
+        read_entry({b"n": b"3", b"b": batch, b"r": b"0,x"}, "q")
+
+
+NAMED = st.sampled_from(NAMES)
+ANYTHING = st.none() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=3)
+
+
+@given(st.dictionaries(NAMED, ANYTHING | st.dictionaries(st.text(), ANYTHING), max_size=4))
+def test_a_row_of_wrong_types_is_undecodable(written: dict[str, Any]) -> None:
+    line = json.dumps(written).encode()
+    try:
+        (row,) = read_entry({b"j": line}, "q")
+    except Undecodable:
+        return
+    assert {type(row[column.name]) is column.type for column in COLUMNS} == {True}
+
+
+def test_a_large_batch_keeps_what_it_can_of_its_bodies() -> None:
+    bodies = ["a" * 3_000_000, "b" * 9_000_000, "c" * 3_000_000, "d" * 3_000_000, "e" * 1_000_000]
+    rows = unpack(pack({"id": ["1", "2", "3", "4", "5"], "body": bodies}))
+    assert [row["body"][:1] for row in rows] == ["a", "", "c", "", "e"]
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
+    bomb = b"\x01" + zlib.compress(b" " * 256 * 1024**2, 9)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Undecodable):
+            unpack(bomb)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 1024**2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orjson import dumps, loads
 
 from rqueue.errors import Undecodable
-from rqueue.model.history_batch import COLUMNS, pack, read_entry
+from rqueue.model.history_batch import COLUMNS, of_later_version, pack, read_entry
 from rqueue.model.ids import new_id
 from rqueue.spark.history.batches import HistoryBatches
 from rqueue.spark.schemas import HISTORY_COLUMNS, arrow_schema
@@ -99,16 +99,27 @@ def test_rows_have_their_numbers_whatever_was_refused() -> None:
 
 @pytest.mark.parametrize("value", ["x", 2**40, None, {}])
 @pytest.mark.parametrize("alone", [True, False])
-def test_what_is_no_history_is_reported_with_its_entry(value: Any, alone: bool) -> None:
+def test_an_entry_that_is_no_history_is_one_damaged_row(value: Any, alone: bool) -> None:
     fields = {b"b": pack({"id": ["a", "b"], "level": value if alone else [1, value]})}
     batches = HistoryBatches(HISTORY_COLUMNS)
-    if value is None:  # of a number that is not there
-        batches.add("q", "5-6", fields)
-        assert batches.take().column("level").null_count == (2 if alone else 1)
+    batches.add("q", "5-6", fields)
+    (row,) = batches.take().to_pylist()
+    assert (row["outcome"], row["queue"], row["entry"]) == ("damaged", "q", "5-6")
+    assert "column 'level'" in row["error"]
+
+
+@given(st.dictionaries(st.sampled_from([b"b", b"j", b"r", b"n"]), st.binary()))
+def test_any_fields_are_rows(fields: dict[bytes, bytes]) -> None:
+    if of_later_version(fields):
         return
-    with pytest.raises(Undecodable, match=r"5-6"):
-        batches.add("q", "5-6", fields)
-        batches.take()
+    batches = HistoryBatches(HISTORY_COLUMNS)
+    batches.add("q", "5-6", fields)
+    batches.take().validate(full=True)
+
+
+def test_an_entry_of_a_later_version_is_not_taken_for_read() -> None:
+    with pytest.raises(Undecodable, match=r"entry 5-6 of queue 'q'"):
+        HistoryBatches(HISTORY_COLUMNS).add("q", "5-6", {b"b": b"\x09later"})
 
 
 def test_a_batch_of_nothing() -> None:

@@ -46,6 +46,7 @@ from rqueue.inspector.doctor.members import id_in, member_of, standing_of
 from rqueue.inspector.doctor.note_checks import (
     MARK_SIGNS,
     diagnose_guard,
+    diagnose_history,
     diagnose_leftovers,
     diagnose_marked,
     diagnose_meta,
@@ -169,6 +170,7 @@ class Checkup:
             yield from self._thrice([""], partial(diagnose, self.walk))
         yield from self._thrice(suspect_room(self.walk), partial(diagnose_room, self.walk))
         yield from self._thrice(["guard"], partial(diagnose_guard, self.walk))
+        yield from diagnose_history(self.walk)
         yield from sample_records(self.walk)
 
     # -- looking again -----------------------------------------------------------------------------

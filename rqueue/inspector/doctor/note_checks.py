@@ -9,12 +9,17 @@ from rqueue.errors import Undecodable
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.walk import Walk
 from rqueue.model.envelope import parse_record
+from rqueue.model.history_batch import read_entry
 from rqueue.protocol import commands
+from rqueue.protocol.commands.history import history_page
 from rqueue.protocol.commands.job_notes import Notes, deaths, job_sizes, notes_page
 from rqueue.protocol.commands.queue_keys import guard_exists
 
 MARK_SIGNS = ("marked", "cancelled", "acked", "released")
 """Fields of meta that change when cancelled elements come and go: the count first."""
+
+HISTORY_PAGE = 100
+"""Entries of the history that one command reads."""
 
 RECORDS_SAMPLE = 1000
 """Records of each generation that one checkup reads."""
@@ -156,6 +161,27 @@ def _untrue(walk: Walk, which: Notes, ids: Sequence[str]) -> Iterator[str]:
             which == "parked" and walk.execute(commands.check_job(walk.keys, id_)).due is None
         ):
             yield id_
+
+
+def diagnose_history(walk: Walk) -> Iterator[Finding]:
+    """Whether all entries of the history can be read."""
+    damaged: list[str] = []
+    since = "-"
+    while entries := walk.execute(history_page(walk.keys, since, count=HISTORY_PAGE)):
+        for entry in entries:
+            try:
+                read_entry(entry.fields, walk.keys.queue)
+            except Undecodable:
+                damaged.append(entry.id)
+        since = f"({entries[-1].id}"
+    if damaged:
+        shown = ", ".join(damaged[:3]) + (", ..." if len(damaged) > 3 else "")
+        says = (
+            f"{len(damaged)} entries of the history cannot be read ({shown}): each is one row"
+            f" 'damaged' until the history is trimmed, or until you delete it by XDEL"
+            f" {walk.keys.history} ID"
+        )
+        yield Finding("records", "history", walk.keys.queue, "", says)
 
 
 def sample_records(walk: Walk) -> Iterator[Finding]:

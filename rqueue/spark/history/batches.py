@@ -17,7 +17,16 @@ import pyarrow.compute as pc
 from orjson import dumps
 
 from rqueue.errors import Undecodable
-from rqueue.model.history_batch import NAMES, Packed, read_entry, unpack_columns, unpack_packed
+from rqueue.model.history_batch import (
+    NAMES,
+    Packed,
+    damaged_row,
+    of_later_version,
+    read_entry,
+    refused_rows,
+    unpack_columns,
+    unpack_packed,
+)
 from rqueue.spark.access import Access
 from rqueue.spark.history.entries import Slice, pages
 from rqueue.spark.schemas import TableColumn, arrow_schema
@@ -66,15 +75,20 @@ class HistoryBatches:
         self._spread = {
             column.name: _Column() for column in self.columns if column.name not in ("id", "row")
         }
-        self._entries: list[tuple[str, str]] = []
         self.rows = 0
 
     def add(self, queue: str, entry: str, fields: Mapping[bytes, bytes]) -> None:
-        """Add the rows of an entry, a worker's or a script's. Raises Undecodable."""
+        """Add the rows of an entry, a worker's or a script's.
+
+        An entry that cannot be read is one row, `damaged`. Raises Undecodable for an entry of a
+        later rqueue, whose rows must not be taken for read.
+        """
         try:
             (count, ids, found), numbers = _columns(fields, queue)
         except Undecodable as error:
-            raise Undecodable(f"entry {entry} of queue '{queue}': {error}") from None
+            if of_later_version(fields):
+                raise Undecodable(f"entry {entry} of queue '{queue}': {error}") from None
+            (count, ids, found), numbers = _written([damaged_row(queue, entry, error)])
         if not count:
             return
         found["queue"], found["entry"] = queue, entry
@@ -82,17 +96,11 @@ class HistoryBatches:
             column.add(found.get(name), count)
         self._ids.add(ids, count)
         self._numbers.append(numbers)
-        self._entries.append((queue, entry))
         self.rows += count
 
     def take(self) -> pa.RecordBatch:
-        """All rows since the last time. Raises Undecodable."""
-        try:
-            arrays = [self._array(column) for column in self.columns]
-        except (pa.ArrowException, OverflowError) as error:
-            (queue, first), (_, last) = self._entries[0], self._entries[-1]
-            said = f"a row of queue '{queue}' in {first} to {last} is not history ({error})"
-            raise Undecodable(said) from None
+        """All rows since the last time."""
+        arrays = [self._array(column) for column in self.columns]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         self._clear()
         return batch
@@ -206,12 +214,11 @@ def _columns(fields: Mapping[bytes, bytes], queue: str) -> tuple[Packed, memoryv
     packed = fields.get(b"b")
     if packed is None:
         return _written(read_entry(fields, queue))
-    refused = fields.get(b"r")
-    if not refused:
+    left_out = refused_rows(fields)
+    if not left_out:
         found = unpack_packed(packed)
         return found, _upto(found.rows)
     columns: dict[str, Any] = dict(unpack_columns(packed))
-    left_out = set(map(int, refused.split(b",")))
     kept = [number not in left_out for number in range(len(columns["id"]))]
     columns = {name: list(compress(column, kept)) for name, column in columns.items()}
     ids = columns.pop("id")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,9 +56,10 @@ def dev(port: int | None, background: bool, stop: bool, status: bool, as_json: b
       rqueue dev --background && export RQUEUE_URL=$(rqueue dev --status)
       rqueue dev --stop
     """  # noqa: D301
-    from rqueue.transport.discovery import DEV_DIRECTORY, running
+    from rqueue.transport.discovery import DEV_DIRECTORY, refuse_foreign, running
 
     directory = Path(DEV_DIRECTORY)
+    refuse_foreign(directory, directory / _PID_FILE)
     if background + stop + status > 1:
         raise click.UsageError("--background, --stop and --status exclude each other")
     if status:
@@ -229,14 +231,23 @@ def _background(directory: Path, port: int | None, as_json: bool) -> int:
     deadline = time.monotonic() + START_S
     while (state := running_state(directory)) is None or _keeper(directory) is None:
         if process.poll() is not None or time.monotonic() > deadline:
-            said = log.read_text(errors="replace").strip().splitlines()[-1:]
-            raise Failure("it did not start: " + "".join(said).removeprefix("rqueue: "), SERVER)
+            raise Failure(f"it did not start: {_why(log, process.poll())}", SERVER)
         time.sleep(0.05)
     # it is to outlive us: the interpreter need not complain that it was not waited for
     process.returncode = 0
     url = _url(state, port)
     warn_of_another(url)
     return _say(url, as_json, "")
+
+
+def _why(log: Path, ended: int | None) -> str:
+    """Why the server in the background did not start: the last line of its log."""
+    said = log.read_text(errors="replace").strip().splitlines()
+    if said:
+        return said[-1].removeprefix("rqueue: ")
+    how = f"no answer in {START_S:g} s" if ended is None else f"exit code {ended}"
+    full = "" if shutil.disk_usage(log.parent).free else ": the disk is full"
+    return f"{how}, and nothing is in {log.absolute()}{full}"
 
 
 def _stop(directory: Path, as_json: bool) -> int:

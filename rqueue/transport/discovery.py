@@ -7,6 +7,7 @@ given no URL use it, so that development needs no settings.
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ __all__ = [
     "ServerState",
     "ask",
     "port_url",
+    "refuse_foreign",
     "running",
     "running_state",
     "socket_url",
@@ -71,21 +73,45 @@ class ServerState:
 def running(directory: str | Path) -> str | None:
     """Return the URL of the server that is kept running in `directory`, or None.
 
-    What the directory says is verified, see `running_state`.
+    What the directory says is verified, see `running_state`, which also tells the errors.
     """
     state = running_state(directory)
     return socket_url(state.socket) if state is not None else None
 
 
 def running_state(directory: str | Path) -> ServerState | None:
-    """The server that is kept running in `directory`, or None: it has to answer, under the process
-    id it was started with, so that what a crash left behind is not believed."""
+    """The server that is kept running in `directory`, or None.
+
+    It has to answer under the process id it was started with, so that the remains of a crash are
+    not believed. Raises ConfigError if directory, file or socket belong to another user.
+    """
+    file = Path(directory, STATE_FILE)
+    refuse_foreign(file.parent, file)
     try:
-        state = ServerState(**json.loads(Path(directory, STATE_FILE).read_bytes()))
+        state = ServerState(**json.loads(file.read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
+    refuse_foreign(Path(state.socket))
     found = _PROCESS_ID.search(ask(state.socket, b"INFO server\r\n"))
     return state if found and int(found[1]) == state.pid else None
+
+
+def refuse_foreign(*paths: Path) -> None:
+    """Raise ConfigError if one of these belongs to another user, who would get our jobs.
+
+    A path that does not exist belongs to nobody.
+    """
+    for path in paths:
+        try:
+            owner = path.lstat().st_uid
+        except (OSError, ValueError):
+            continue
+        if owner != os.geteuid():
+            raise ConfigError(
+                "url",
+                f"{path.absolute()} belongs to another user (uid {owner}), whose server would get"
+                " these jobs: nothing was sent. Remove it, or name the server: RQUEUE_URL=...",
+            )
 
 
 def socket_url(path: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 import redis
 from click.testing import Result
 
+from rqueue.cli.dev import _why
 from rqueue.transport.discovery import running
 
 Run = Callable[..., Result]
@@ -54,6 +55,24 @@ def test_other_commands_find_it(run: Run, keeper: str, command: Command) -> None
     run("jobs", "default", url=None, code=2)
     assert command("dev", "--background").returncode == 0
     assert "mine" in run("jobs", "default", url=None).stdout
+
+
+def test_a_folder_of_another_user_is_refused(
+    run: Run, keeper: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 12345)
+        for words in (["enqueue", "app.t"], ["jobs", "default"], ["dev", "--stop"], ["dev"]):
+            said = run(*words, url=None, code=2).stderr
+            assert "belongs to another user" in said and "nothing was sent" in said
+
+
+def test_why_it_did_not_start_is_said_without_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "dev.log"
+    log.write_text("")
+    assert _why(log, 1) == f"exit code 1, and nothing is in {log}"
+    log.write_text("first\nrqueue: no room\n")
+    assert _why(log, 1) == "no room"
 
 
 def test_in_the_foreground_it_ends_with_ctrl_c(away: Path) -> None:

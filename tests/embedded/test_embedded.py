@@ -13,7 +13,7 @@ import redis
 from rqueue.embedded import server as embedded
 from rqueue.embedded.binaries import ServerBinary
 from rqueue.embedded.server import EmbeddedRedis, running
-from rqueue.errors import EmbeddedRedisError
+from rqueue.errors import ConfigError, EmbeddedRedisError
 from tests.support.server_end import connect, ended
 
 pytestmark = pytest.mark.each_server
@@ -208,6 +208,18 @@ class TestRunning:
     def test_a_broken_file_is_not_believed(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "server.json").write_text(text)
         assert running(tmp_path) is None
+
+    @pytest.mark.parametrize("which", ["", "server.json", "redis.sock"])
+    def test_what_another_user_wrote_is_refused(
+        self, binary: ServerBinary, tmp_path: Path, which: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with EmbeddedRedis(tmp_path, binary=binary):
+            if os.geteuid() == 0:
+                os.lchown(tmp_path / which, 12345, 12345)
+            else:  # this user cannot give a file away, and is another one instead
+                monkeypatch.setattr(os, "geteuid", lambda: 12345)
+            with pytest.raises(ConfigError, match="belongs to another user.*nothing was sent"):
+                running(tmp_path)
 
     def test_one_directory_has_one_server(self, binary: ServerBinary, tmp_path: Path) -> None:
         with EmbeddedRedis(tmp_path, binary=binary) as server:

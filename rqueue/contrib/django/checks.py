@@ -33,9 +33,10 @@ def check_settings(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
     """E001: RQUEUE is wrong. W001: nothing says where Redis is."""
     try:
         conf = read()
+        missing = conf.settings.url is None and running(DEV_DIRECTORY) is None
     except ConfigError as error:
         return [Error(str(error), id="rqueue.E001")]
-    if conf.settings.url is None and running(DEV_DIRECTORY) is None:
+    if missing:
         hint = "RQUEUE = {'url': 'redis://localhost:6379/0'}; 'rqueue dev' starts a server here"
         return [Warning(NO_URL, hint=hint, id="rqueue.W001")]
     return []

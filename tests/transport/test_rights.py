@@ -111,6 +111,62 @@ def test_a_viewer_may_look_and_change_nothing(
         assert queue.redis.dump(queue.keys.meta) == before
 
 
+LOGINS = ("rqueue-client", "rqueue-worker", "rqueue-inspector", "rqueue-viewer")
+NEEDED = {"info", "evalsha", "script|load"}
+"""Commands of the classes below that the logins have all the same."""
+
+# fmt: off
+REFUSED = {
+    "acl|list", "acl|setuser", "bgrewriteaof", "bgsave", "client|kill", "client|list",
+    "client|pause", "cluster|reset", "config|get", "config|set", "debug|sleep", "eval", "eval_ro",
+    "evalsha_ro", "failover", "fcall", "fcall_ro", "flushall", "flushdb", "function|delete",
+    "function|flush", "function|load", "function|restore", "keys", "latency|reset", "migrate",
+    "module|load", "monitor", "psubscribe", "psync", "publish", "replicaof", "restore", "save",
+    "script|flush", "script|kill", "shutdown", "slaveof", "slowlog|reset", "sort", "spublish",
+    "ssubscribe", "subscribe", "swapdb", "sync",
+}
+# fmt: on
+"""Commands that no login may run, whatever their server calls them."""
+
+
+@pytest.mark.each_server
+@pytest.mark.parametrize("login", LOGINS)
+def test_what_documented_logins_must_not_run(
+    make_user: MakeUser, private_server: EmbeddedRedis, login: str
+) -> None:
+    url = make_user(login, documented(login))
+    with (
+        redis.Redis.from_url(private_server.tcp_url, decode_responses=True) as client,
+        redis.Redis.from_url(url, decode_responses=True) as limited,
+    ):
+        known = client.execute_command("COMMAND")
+        classes = ["admin", "dangerous", "scripting", "pubsub"]
+        classes += ["write"] if login == "rqueue-viewer" else []
+        forbidden = REFUSED.union(*(client.execute_command("ACL CAT", one) for one in classes))
+        forbidden -= NEEDED | {"script"}
+        allowed = []
+        for command in sorted(forbidden):
+            name, _, sub = command.partition("|")
+            if name not in known:
+                continue  # this server is older
+            words = [name, *([sub] if sub else [])]
+            padding = range(abs(known[name]["arity"]) - len(words), 8)
+            answers = (_answer(limited, [*words, *["rqueue:x"] * max(n, 0)]) for n in padding)
+            said = next(one for one in answers if "wrong number" not in one)
+            if not re.search("no permission|not allowed|unknown", said, re.IGNORECASE):
+                allowed.append(f"{command}: {said}")
+        assert not allowed
+
+
+def _answer(client: redis.Redis, words: list[str]) -> str:
+    try:
+        return str(client.execute_command(*words))
+    except redis.exceptions.NoPermissionError:
+        return "no permission"
+    except redis.exceptions.ResponseError as error:
+        return str(error)
+
+
 def _look(url: str) -> None:
     for command in (
         ["queues"], ["queues", "q"], ["stats", "q", "--interval", "10ms"], ["jobs", "q"],

@@ -3,7 +3,7 @@
 --- KEYS: meta, guard
 --- ARGV: consumer, term, id, deliveries, steps
 ---   deliveries: how often the job had been delivered before this time; steps: text of letters, digits, - and _, "" for
----     none, at most 400000 bytes
+---     none, at most 401000 bytes
 --- REPLY: {now, bytes of the job's value, as text; "" where nothing was kept: the job is not held by this consumer, or
 ---   by another delivery}
 --- ERRORS: BADARGS | DAMAGED | GONE | SCHEMA
@@ -22,8 +22,8 @@ local steps = ARGV[5]
 local base = string.sub(meta, 1, -5)
 local queue, failure = queue_open(base)
 if not queue then return failure end
-if #steps > 400000 or string.find(steps, '[^%w_-]') then
-  return redis.error_reply('BADARGS keep_steps: at most 400000 letters, digits, - and _')
+if #steps > 401000 or string.find(steps, '[^%w_-]') then
+  return redis.error_reply('BADARGS keep_steps: at most 401000 letters, digits, - and _')
 end
 failure = sound_type(base, 'jobs', 'hash') or sound_type(base, 'consumer:' .. consumer, 'hash')
   or sound_type(base, 'held:' .. consumer, 'list')

@@ -9,6 +9,9 @@ So the signature holds for one namespace, one queue, one id, one due time, one p
 enqueue that takes place within `SIGNED_WITHIN_MS` of the signing. That is no longer than an id is
 remembered after its job ended, hence an envelope that was kept cannot be enqueued again: at
 first its id is known, afterwards the signature is too old.
+
+Steps that a worker keeps with a signed job are signed too, with the word `steps` in the place of
+the stamp.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ from collections.abc import Callable, Mapping
 from time import time_ns
 from typing import NamedTuple
 
+from orjson import dumps
+
 from rqueue.errors import ConfigError, Forged, Undecodable, Unsigned
 from rqueue.model.job import EPOCH_MS, Header
 from rqueue.model.parents import as_signed
 from rqueue.model.sort_keys import sort_key_of, upright
+from rqueue.model.steps import KeptSteps
 from rqueue.model.terms import NORMAL_TERMS, TAGS, Terms
 
 __all__ = ["SIGNED_WITHIN_MS", "Signature", "Signer", "Verified", "key_id_of", "split_signature"]
@@ -35,6 +41,9 @@ is what a queue remembers ended ids for unless it is configured otherwise (`keep
 clock_ns: Callable[[], int] = time_ns
 """The clock of who signs, in ns since the epoch: this host's, or that of a test whose queues are in
 memory, where time stands still and is moved."""
+
+_STEPS = b"steps"
+"""Stands in the place of the stamp, which begins with a digit, where kept steps are signed."""
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TAG = rb"\|(?:%b)" % "|".join(tag.letter + tag.what.value for tag in TAGS).encode()
@@ -185,6 +194,27 @@ class Signer:
         if header is not None and (problem := _misfit(verified, header)):
             raise Forged(id, problem, key_id)
         return verified
+
+    def sign_steps(self, queue: str, id: str, text: str) -> str:
+        """The text of a job's kept steps (`KeptSteps.text`) with a signature that ties them to this
+        queue and job; "" stays as it is."""
+        if not text:
+            return text
+        plain = KeptSteps.json_of(text)
+        mac = self._mac(self._first, queue, id, _STEPS, plain).decode()
+        return KeptSteps.text_of(b"%b,%b]" % (plain[:-1], dumps([self.key_ids[0], mac])[1:-1]))
+
+    def verify_steps(self, queue: str, id: str, value: bytes) -> None:
+        """Check the signature of the steps kept in a stored job. Raises Forged."""
+        kept = KeptSteps.of(value)
+        if not kept:
+            return
+        secret = self._keys.get(kept.key_id)
+        if secret is None:
+            raise Forged(id, f"its kept steps: key '{kept.key_id}' is not known here", kept.key_id)
+        mac = self._mac(secret, queue, id, _STEPS, KeptSteps.json_of(kept.text()))
+        if not hmac.compare_digest(mac, kept.mac.encode()):
+            raise Forged(id, "its kept steps were not kept by a worker with our keys", kept.key_id)
 
     def _mac(self, secret: bytes, queue: str, id: str, stamp: bytes, json: bytes) -> bytes:
         # Unambiguous although an id may hold NULs: names of namespaces and queues, a stamp and JSON

@@ -15,6 +15,7 @@ from rqueue.model.envelope import unpack
 from rqueue.model.job import EPOCH_MS, Header
 from rqueue.model.parents import Dependant, Parents
 from rqueue.model.signing import SIGNED_WITHIN_MS, Signer, key_id_of, split_signature
+from rqueue.model.steps import KeptSteps
 from rqueue.model.terms import NORMAL_TERMS, TAGS, Terms
 from rqueue.protocol.job_packer import JobPacker
 from rqueue.protocol.keys import QueueKeys
@@ -245,3 +246,44 @@ def test_what_a_policy_knows_of_a_job_is_signed(tag: str) -> None:
     assert SIGNER.verify("q", "i", signed, head._replace(**{tag: "a b"})).terms == terms
     with pytest.raises(Forged, match=f"it is for {tag} 'a b', the job has 'c'"):
         SIGNER.verify("q", "i", signed, head._replace(**{tag: "c"}))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+NAMED = st.dictionaries(st.text(), JSON, min_size=1, max_size=3)
+
+
+@given(NAMED, st.dictionaries(st.text(), JSON, max_size=2))
+def test_kept_steps_are_signed_for_one_job(results: dict, positions: dict) -> None:
+    text = KeptSteps(results, positions).text()
+    signed = SIGNER.sign_steps("q", "j", text)
+    value = f"1,2|n{signed};[]".encode()
+    kept = KeptSteps.of(value)
+    assert (kept.results, kept.positions, kept.key_id) == (results, positions, "k1")
+    SIGNER.verify_steps("q", "j", value)
+    Signer({"k2": NEW, "k1": OLD}).verify_steps("q", "j", value)
+    for queue, id in (("q", "other"), ("other", "j")):
+        with pytest.raises(Forged, match="kept steps"):
+            SIGNER.verify_steps(queue, id, value)
+    with pytest.raises(Forged, match="not known here"):
+        Signer({"k2": NEW}).verify_steps("q", "j", value)
+    forged = KeptSteps(results | {"pay": 9999}, positions).text()
+    for text_ in (forged, KeptSteps(results, {"rows": 7}).text()):
+        with pytest.raises(Forged):
+            SIGNER.verify_steps("q", "j", f"1,2|n{text_};[]".encode())
+
+
+def test_nothing_kept_needs_no_signature() -> None:
+    assert SIGNER.sign_steps("q", "j", "") == ""
+    SIGNER.verify_steps("q", "j", b"1,2|gG;[]")

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from rqueue import Queue, Settings
 from rqueue.errors import JobFailed
 from rqueue.inspector import Inspector
 from rqueue.model.steps import KeptSteps
@@ -100,3 +101,33 @@ def test_who_lost_the_job_keeps_nothing(workers: WorkerFixture) -> None:
     workers.go(key)
     assert workers.hear(key) == "Cancelled"
     assert workers.result("c.echo", 2) == 2
+
+
+def test_steps_of_a_signed_job_are_kept_signed(workers: WorkerFixture) -> None:
+    settings = Settings(url=workers.url, signing_keys={"k": "0123456789abcdef"})
+    worker = workers.child(app=APPS, settings=settings)
+    key = f"{workers.name}:k"
+    with Queue(workers.name, settings=settings) as queue:
+        job = queue.enqueue("c.order", key)
+        assert [workers.hear(key), workers.hear(key)] == ["charged", "in"]
+        reclaimed(workers, worker)
+        workers.child(app=APPS, settings=settings)
+        assert workers.hear(key) == "in"  # not charged again
+        workers.go(key)
+        assert job.result(PATIENCE)["charge"] == {"number": 7}
+
+
+def test_forged_steps_of_a_signed_job_are_not_believed(workers: WorkerFixture) -> None:
+    settings = Settings(url=workers.url, signing_keys={"k": "0123456789abcdef"})
+    with Queue(workers.name, settings=settings) as queue:
+        queue.pause()
+        job = queue.enqueue("c.order", "key")
+        jobs = queue.keys.jobs
+        head, _, body = workers.redis.hget(jobs, job.id).partition(b";")
+        forged = KeptSteps({"charge": {"number": 9999}}).text().encode()
+        workers.redis.hset(jobs, job.id, b"%b|n%b;%b" % (head, forged, body))
+        workers.child(app=APPS, settings=settings)
+        queue.resume()
+        with pytest.raises(JobFailed, match="kept steps") as failed:
+            job.result(PATIENCE)
+        assert failed.value.kind == "forged"

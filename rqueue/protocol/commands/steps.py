@@ -7,9 +7,6 @@ from typing import Any
 from rqueue.protocol.call import ScriptCall, text
 from rqueue.protocol.keys import QueueKeys
 
-STEPS_MOST = 400_000
-"""Bytes of text that one job may keep."""
-
 
 def _read_length(reply: Any) -> int | None:
     said = text(reply[1])

@@ -126,6 +126,8 @@ class Attempts:
                 early = verified.not_before_ms(header.enqueued_ms) - now_ms
                 if early > EARLY_MS:
                     raise Unfit(self._early(id, value, head, acquired, now, early, header))
+                if b"|n" in head:
+                    self.signer.verify_steps(of.queue, id.decode(), value)
                 body = verified.json
             name, args, kwargs, opts = unpack(body)
             if header.results:

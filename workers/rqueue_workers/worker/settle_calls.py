@@ -78,11 +78,12 @@ class SettleCalls(EndedJobs):
         reporter: Reporter | None = None,
     ) -> None:
         super().__init__(keys, worker)
-        self.follow_ups = FollowUps(keys, settings or Settings())
+        settings = settings or Settings()
+        self.follow_ups = FollowUps(keys, settings)
         """What jobs enqueue by the step that acks them."""
         self.bodies = bodies
         self.labels = labels
-        self.steps = StepKeeper(self, connection)
+        self.steps = StepKeeper(self, connection, settings.signer)
         """Keeps what jobs that run have done."""
         self.reports = Reports(self, reporter or Reporter(connection))
         """What jobs that run say of themselves."""

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TypeVar
 
 from rqueue.errors import ConnectionLost, LifecycleError, RedisTimeout, RegistrationLost
+from rqueue.model.signing import Signer
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.steps import keep_steps
 from rqueue.protocol.consumer_state import ConsumerState
@@ -24,11 +25,15 @@ TRIES = 3
 
 
 class StepKeeper:
-    """longer: by how many bytes the values of held jobs are longer than they were when taken."""
+    """longer: by how many bytes the values of held jobs are longer than they were when taken.
+    signer: signs the kept steps."""
 
-    def __init__(self, consumer: ConsumerState, connection: Connection) -> None:
+    def __init__(
+        self, consumer: ConsumerState, connection: Connection, signer: Signer | None = None
+    ) -> None:
         self.longer: dict[bytes, int] = {}
         self._consumer = consumer
+        self._signer = signer
         self._like = connection
         self._connection: Connection | None = None
         self._lock = Lock()
@@ -40,6 +45,8 @@ class StepKeeper:
         if os.getpid() != self._pid:
             raise LifecycleError("this process was forked by a job: it cannot keep steps")
         consumer, key = self._consumer, id.encode()
+        if self._signer is not None:
+            text = self._signer.sign_steps(consumer.keys.queue, id, text)
         with self._lock:
             call = keep_steps(consumer.keys, consumer.name, consumer.term, id, deliveries, text)
             try:

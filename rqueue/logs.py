@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import Any
 
 from orjson import OPT_NON_STR_KEYS, dumps, loads
@@ -22,6 +23,13 @@ _formatter = logging.Formatter()
 FIRST_LINES, LAST_LINES = 40, 60
 """What is logged of a traceback that is longer than both: functions that call each other without
 an end make one of thousands of lines."""
+
+TEXT_MOST, TRACE_MOST = 16_384, 65_536
+"""Characters that are logged of one text, and of one traceback."""
+
+INDENT = "  "
+"""Stands before each line of a traceback, so that none can pass for a record: a record begins at
+the left."""
 
 
 def logger(name: str) -> logging.Logger:
@@ -61,7 +69,8 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:
-            line["exception"] = record.exc_text
+            lines = record.exc_text.split("\n")
+            line["exception"] = "\n".join(one.removeprefix(INDENT) for one in lines)
         if record.stack_info:
             line["stack"] = self.formatStack(record.stack_info)
         try:
@@ -84,12 +93,14 @@ _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 def _escape(record: logging.LogRecord) -> bool:
     """Escape the texts of a record; numbers stay what its format expects."""
     if not record.args:
-        record.msg = escaped(str(record.msg))
+        record.msg = _fit(record.msg)
     elif isinstance(record.args, tuple):
         record.args = tuple(map(_fit, record.args))
     if record.exc_info and not record.exc_text:
         # formatters print this text where there is one
-        record.exc_text = escaped_lines(_folded(_formatter.formatException(record.exc_info)))
+        trace = _formatter.formatException(record.exc_info).rstrip("\n")
+        trace = _cut(_folded(trace), TRACE_MOST)
+        record.exc_text = indent(escaped_lines(trace), INDENT, lambda _line: True)
     return True
 
 
@@ -103,4 +114,12 @@ def _folded(trace: str) -> str:
 
 
 def _fit(value: object) -> object:
-    return value if isinstance(value, int | float) else escaped(str(value))
+    return value if isinstance(value, int | float) else escaped(_cut(str(value), TEXT_MOST))
+
+
+def _cut(text: str, most: int) -> str:
+    """The text with its middle left out if it is longer than `most`."""
+    left_out = len(text) - most
+    if left_out <= 0:
+        return text
+    return f"{text[: most // 4]} [... {left_out:,} characters ...] {text[-(most - most // 4) :]}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -206,6 +207,11 @@ def worker(
     if app is None and pool_file is None:
         raise click.UsageError(
             "name the module with the tasks (rqueue worker app.tasks), or pass --pool-file"
+        )
+    if target.url and urlsplit(target.url).password:
+        say(
+            "everybody on this host can read the password in --url in the list of processes: set"
+            " RQUEUE_URL instead, or url in a pool file"
         )
     with _ended_by_signals():
         from rqueue.errors import ConfigError

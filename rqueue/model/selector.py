@@ -374,5 +374,30 @@ def _compared(sign: str, one: Value | None, other: Value | None) -> bool | None:
 
 
 def _like(text: str, pattern: tuple[str, ...]) -> bool:
-    made = "".join({"*": ".*", ".": "."}.get(part) or re.escape(group_of(part)) for part in pattern)
-    return re.fullmatch(made, text, re.DOTALL) is not None
+    """True if a text fits a pattern.
+
+    Each piece between two wildcards takes the first place where it fits: the time grows with the
+    text, not with the number of wildcards.
+    """
+    pieces: list[list[str]] = [[]]
+    for part in pattern:
+        if part == "*":
+            pieces.append([])
+        else:
+            pieces[-1] += "." if part == "." else map(re.escape, group_of(part))
+    first, last = pieces[0], pieces[-1]
+    if len(pieces) == 1:
+        return len(text) == len(first) and _fits(first).fullmatch(text) is not None
+    at, end = len(first), len(text) - len(last)
+    if at > end or not _fits(first).match(text) or not _fits(last).fullmatch(text, end):
+        return False
+    for piece in pieces[1:-1]:
+        found = _fits(piece).search(text, at, end)
+        if found is None:
+            return False
+        at = found.end()
+    return True
+
+
+def _fits(piece: list[str]) -> re.Pattern[str]:
+    return re.compile("".join(piece), re.DOTALL)

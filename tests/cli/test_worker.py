@@ -55,6 +55,17 @@ def test_defaults(run: Run, started: list[PoolSpec]) -> None:
     assert not pool.worker.strict
 
 
+@pytest.mark.parametrize(
+    ("url", "warned"), [("redis://app:secret@h:1/0", True), ("redis://app@h:1/0", False)]
+)
+def test_a_password_on_the_command_line_is_warned_of(
+    run: Run, started: list[PoolSpec], url: str, warned: bool
+) -> None:
+    said = run("worker", "app.tasks", url=url, code=3).stderr
+    assert ("the password in --url" in said) is warned
+    assert "secret" not in said
+
+
 def test_all_options(run: Run, started: list[PoolSpec]) -> None:
     options = {
         "processes": "4",

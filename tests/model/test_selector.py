@@ -187,4 +187,5 @@ def test_what_makes_no_expression_is_none(evaluate: Any) -> None:
 
 def test_patterns_cost_no_more_than_their_length(evaluate: Any) -> None:
     pattern = "'" + "%a" * 60 + "b'"
+    assert selector(f"x like {pattern}").matches({"x": "a" * 300}) is False
     assert evaluate(selector(f"x like {pattern}").postfix, class_text({"x": "a" * 300})) == ["no"]

@@ -1,10 +1,10 @@
-"""A file is one noun or one role: none has more than 400 lines, but for the tree of errors."""
+"""A file is one noun or one role: none has more than 900 lines, but for the tree of errors."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("rqueue", "workers", "tests", "benchmarks", "tools")
-MOST = 400
+MOST = 900
 LARGER = {"rqueue/errors.py"}
 """One tree of classes is read as one page."""
 

@@ -1,6 +1,6 @@
 --- The queue is being deleted: it takes no jobs and no consumers any more. Its consumers are taken off and its jobs are
 --- ended, or go to another queue, in steps of their own; then nothing is left of it.
---- HOOKS: closed, discard
+--- HOOKS: closed
 --- META: jobs_to
 --- JOB: none
 --- KEYS: none

@@ -13,8 +13,8 @@ from rqueue.text.numbers import many
 
 @click.command()
 @click.argument("queue")
-@click.option("--jobs", is_flag=True, help="Also where it has jobs: they end as purged.")
-@click.option("--jobs-to", type=filled, metavar="QUEUE", help="Its jobs go to this queue.")
+@click.option("--jobs", is_flag=True, help="Also if it has jobs: they end as purged.")
+@click.option("--jobs-to", type=filled, metavar="QUEUE", help="Move its jobs to this queue.")
 @click.option("--consumers", is_flag=True, help="Also where it has consumers: they are taken off.")
 @click.option("--dry-run", is_flag=True, help="Only say what the queue has.")
 @yes_option
@@ -35,9 +35,10 @@ def delete(
     """Delete a queue.
 
     Its options, records and history go with it. A queue with jobs or consumers, or one that
-    another queue's dead letters go to, is not deleted unless asked for. One that was interrupted
-    goes on with the next call. Of a queue that is spread all shards are deleted, and the
-    table.
+    another queue's dead letters go to, is not deleted unless asked for. With --jobs-to its jobs
+    move as by 'rqueue move'; jobs that cannot go are named and the queue stays, or they end with
+    --jobs. A deletion that was interrupted goes on with the next call. Of a queue that is spread
+    all shards are deleted, and the table.
 
     \b
     Examples:

@@ -93,7 +93,6 @@ HOOKS = {
     "named": "each",
     "stays": "each",
     "closed": "each",
-    "discard": "each",
     "admits": "each",
     "standby": "each",
     "configured": "each",

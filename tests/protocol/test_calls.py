@@ -343,7 +343,10 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
     ],
     "delete": [
-        Sample(commands.delete(K, jobs=True, to="to"), {"jobs": "1", "consumers": "0"}),
+        Sample(
+            commands.delete(K, jobs=True, to="to"),
+            {"jobs": "1", "consumers": "0", "back": "0"},
+        ),
     ],
     "delete_end": [Sample(commands.delete_end(K))],
     "seal": [Sample(streams.seal(K, "j1", 7), {"id": b"j1", "total": 7})],

@@ -28,10 +28,6 @@ local function end_jobs(base, queue, ids, letter, outcome, worker)
       job.id = id
       gone[#gone + 1] = job
       --- @end
-      --- @if discard
-      job.id = id
-      --- @each discard(base, queue.now, job)
-      --- @end
       records[#records + 1] = id
       records[#records + 1] = string.format('%s%d:', letter, queue.now)
       lines[#lines + 1] = history_lines_row(id, job, outcome, queue.now, worker)

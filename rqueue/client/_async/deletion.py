@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
+
 from rqueue.client._async.queue_calls import AsyncQueueCalls
+from rqueue.client._async.queue_moving import AsyncQueueMoving
 from rqueue.errors import ConfigError, QueueInUse, RegistrationLost, UnknownQueue
 from rqueue.model.names import check_queue
 from rqueue.protocol import commands
@@ -18,9 +22,12 @@ __all__ = ["delete_queue"]
 IDLE_MOST = 3
 """Rounds that change nothing."""
 
+NAMED_MOST = 10
+"""Jobs that an error names."""
+
 
 async def delete_queue(
-    queue: AsyncQueueCalls, *, jobs: bool = False, consumers: bool = False, jobs_to: str = ""
+    queue: AsyncQueueMoving, *, jobs: bool = False, consumers: bool = False, jobs_to: str = ""
 ) -> int:
     """See `AsyncQueue.delete`."""
     if jobs_to and (jobs_to == queue.name or not await _there(queue, check_queue(jobs_to))):
@@ -33,7 +40,9 @@ async def delete_queue(
             queue.name,
             f"{many(len(left), 'shard')}: 'rqueue delete {queue.name}' deletes them with it",
         )
-    ended, idle = 0, 0
+    if jobs_to and not jobs and (stays := await queue._refused_by(jobs_to)):
+        raise _stay(queue.name, jobs_to, stays, 0)
+    ended = went = idle = 0
     while True:
         call = commands.delete(
             queue.keys, jobs=jobs or bool(jobs_to), consumers=consumers, to=jobs_to
@@ -48,13 +57,24 @@ async def delete_queue(
             raise _in_use(queue.name, found)
         for name in found.names:
             await _take_off(queue, name)
-        done, _ = await queue._run(commands.purge(queue.keys, SLICE, scheduled=True))
-        ended += done
-        if found.dead:
-            ended += await queue._run(commands.purge_dead(queue.keys, found.dead))
-        if found.outgoing or jobs_to:
+        moved = 0
+        if found.to and found.jobs:
+            moved = await queue.move_all(found.to)
+            went += moved
+            stays = {} if jobs else {**await queue._refused_by(found.to), **moved.stayed}
+            if stays:
+                await queue._run(commands.delete(queue.keys, back=True))
+                raise _stay(queue.name, found.to, stays, went)
+        done = 0
+        if not found.to or jobs or not found.jobs:
+            # of jobs that have gone nothing but the marks of ended ones is left
+            done, _ = await queue._run(commands.purge(queue.keys, SLICE, scheduled=True))
+            if found.dead:
+                done += await queue._run(commands.purge_dead(queue.keys, found.dead))
+            ended += done
+        if found.outgoing:
             await aforward(queue._run, queue.keys)
-        if found.names or done or found.dead:
+        if found.names or done or moved:
             idle = 0
             continue
         if await queue._run(commands.delete_end(queue.keys)) != "left":
@@ -64,7 +84,7 @@ async def delete_queue(
             raise _stuck(queue.name, found)
     for target in targets:
         await queue._run(commands.link(_keys(queue, target), queue.name, ()))
-    return ended
+    return ended + went
 
 
 def _keys(queue: AsyncQueueCalls, name: str) -> QueueKeys:
@@ -94,6 +114,18 @@ async def _take_off(queue: AsyncQueueCalls, name: str) -> None:
 
 async def _there(queue: AsyncQueueCalls, name: str) -> bool:
     return is_there(await queue._run(commands.counts(_keys(queue, name), oldest=False)))
+
+
+def _stay(name: str, target: str, stays: Mapping[str, str], went: int) -> QueueInUse:
+    """Jobs that cannot go to the target; it is not deleted."""
+    named = "; ".join(f"{id_}: {why}" for id_, why in islice(stays.items(), NAMED_MOST))
+    more = "; ..." if len(stays) > NAMED_MOST else ""
+    before = f"{many(went, 'job')} went there before; " if went else ""
+    return QueueInUse(
+        name,
+        f"jobs that cannot go to queue '{target}' ({named}{more}); {before}end them or move them,"
+        " or delete it with jobs=True (--jobs) as well, by which they end as purged",
+    )
 
 
 def _stuck(name: str, found: commands.Deletion) -> QueueInUse:

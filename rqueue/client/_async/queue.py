@@ -219,13 +219,19 @@ class AsyncQueue(AsyncQueueSettings):
         self, *, jobs: bool = False, consumers: bool = False, jobs_to: str = ""
     ) -> int:
         """Delete the queue, with its options, its records and its history (Q-61); returns how many
-        jobs ended with it.
+        jobs ended with it, or went.
 
-        It is refused where the queue has jobs (jobs=True: they end as purged; jobs_to: they go to
-        that queue) or consumers (consumers=True: what they hold goes back, and their next calls
-        raise ConsumerGone), and where another queue's dead letters or expired jobs come here.
-        While it is being deleted the queue takes nothing (RedisBusy). Where this call is
-        interrupted, the next one goes on. Raises QueueInUse, UnknownQueue, ConfigError.
+        It is refused if the queue has jobs or consumers, and if another queue's dead letters or
+        expired jobs come here.
+
+        - jobs: True if its jobs end with it, as purged.
+        - jobs_to: the queue that its jobs are moved to (`move_all`). Dead letters and other jobs
+          that cannot go are named in QueueInUse, and the queue stays. With jobs=True they end.
+        - consumers: True if it may have consumers. Jobs that they hold go back, and their next
+          calls raise ConsumerGone.
+
+        While it is being deleted the queue takes nothing (RedisBusy). If this call is interrupted,
+        the next one goes on. Raises QueueInUse, UnknownQueue, ConfigError.
         """
         return await delete_queue(self, jobs=jobs, consumers=consumers, jobs_to=jobs_to)
 

@@ -23,11 +23,15 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.moving import Copier, Listed, pieces, slices
 from rqueue.protocol.policies import Kind
 from rqueue.protocol.sharding import refuse_spread
+from rqueue.text.numbers import many
 
 __all__ = ["AsyncQueueMoving"]
 
 DEAD = "it is a dead letter, which goes only with dead=True (--dead)"
 """Why a dead letter stays."""
+
+DEAD_THERE = "it is a dead letter, and would run there"
+"""Why a dead letter does not go with its queue's jobs."""
 
 
 class AsyncQueueMoving(AsyncJobSelection):
@@ -196,6 +200,24 @@ class AsyncQueueMoving(AsyncJobSelection):
         for listed in again:
             copier.stays(listed.job.id, "other")
         return done
+
+    async def _refused_by(self, target: str) -> dict[str, str]:
+        """The jobs of this queue that the target would not take as they are, each with the reason,
+        as far as that is known before they go. Dead letters would run there, and stay."""
+        copier = await self._copier(target)
+        piece: list[Listed] = []
+        async for listed in self._listed(ANY):
+            if copier.takes(listed):
+                piece.append(listed)
+            if len(piece) == MOVE_MAX:
+                await self._not_known(target, copier, piece)
+                piece = []
+        await self._not_known(target, copier, piece)
+        async for listed in self._listed(ANY, dead=True):
+            copier.stays(listed.job.id, DEAD_THERE)
+        if waiting := (await self._run(commands.counts(self.keys))).more.get("deferred"):
+            copier.stays(f"{many(waiting, 'job')} of workflows", "deferred")
+        return copier.stayed
 
     async def _copy(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
         done = 0

@@ -12,19 +12,22 @@ from rqueue.protocol.policies import deleting
 
 class Deletion(NamedTuple):
     """How far it is. word: unknown; target, jobs, consumers: it is not deleted, since it has them;
-    deleting. names: of its consumers, or of the queues whose jobs come here. dead: ids of dead
-    letters. jobs: that wait or are dead; outgoing: on their way to other queues."""
+    back: nor any more; deleting. names: of its consumers, or of the queues whose jobs come here.
+    dead: ids of dead letters. jobs: that wait, are held or dead; outgoing: on their way to other
+    queues. to: the queue that its jobs go to, "" if they end."""
 
     word: str
     names: list[str]
     dead: list[str]
     jobs: int
     outgoing: int
+    to: str
 
 
 def _read(reply: Any) -> Deletion:
-    _, word, names, dead, jobs, outgoing = reply
-    return Deletion(text(word), list(map(text, names)), list(map(text, dead)), jobs, outgoing)
+    _, word, names, dead, jobs, outgoing, to = reply
+    ids = list(map(text, dead))
+    return Deletion(text(word), list(map(text, names)), ids, jobs, outgoing, text(to))
 
 
 def _read_word(reply: Any) -> str:
@@ -32,10 +35,16 @@ def _read_word(reply: Any) -> str:
 
 
 def delete(
-    keys: QueueKeys, *, jobs: bool = False, consumers: bool = False, to: str = ""
+    keys: QueueKeys,
+    *,
+    jobs: bool = False,
+    consumers: bool = False,
+    to: str = "",
+    back: bool = False,
 ) -> ScriptCall[Deletion]:
-    """Begin to delete a queue, or look what is left of one that is being deleted."""
-    flags = [str(int(jobs)), str(int(consumers)), to]
+    """Begin to delete a queue, or look what is left of one that is being deleted. back: it is not
+    deleted after all."""
+    flags = [str(int(jobs)), str(int(consumers)), to, str(int(back))]
     return ScriptCall("delete", keys.meta, flags, _read, (deleting.POLICY.name,))
 
 

@@ -8,7 +8,6 @@ for each event loop; queues are made once per name.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ import redis
 
 from rqueue.client._sync.queue import SIBLINGS_MAX, Queue
 from rqueue.errors import ConfigError, EvictionPolicy
+from rqueue.model.locks import new_lock
 from rqueue.settings import Settings
 from rqueue.tasks.other_words import with_known_options
 from rqueue.transport.redis_client import require_bytes
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QUEUES", "adisconnect", "aqueue", "configure", "connect", "disconnect", "queue"]
 
-_lock = threading.Lock()
+_lock = new_lock()
 _settings: Settings | None = None
 _client: redis.Redis | None = None
 _async_client: redis.asyncio.Redis | None = None
@@ -45,11 +45,9 @@ class _Queues(dict[str, Queue]):
         with _lock:
             root = self.get("default")
             if root is None:
-                root = self["default"] = Queue(redis=_client, settings=_settings)
+                root = self.setdefault("default", Queue(redis=_client, settings=_settings))
             found = root.at(name)
-            if len(self) < SIBLINGS_MAX:
-                self[name] = found
-            return found
+            return self.setdefault(name, found) if len(self) < SIBLINGS_MAX else found
 
 
 QUEUES = _Queues()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from threading import RLock
 from time import monotonic
 
 from rqueue.errors import RedisOutOfMemory, RedisUnavailable
 from rqueue.logs import logger
+from rqueue.model.locks import new_lock
 
 __all__ = ["ConnectionState", "ConnectionStates", "StateListener"]
 
@@ -41,7 +41,7 @@ class ConnectionStates:
         self._lease_s = lease_s
         self._heard_at = monotonic()
         self._listeners: list[StateListener] = []
-        self._lock = RLock()
+        self._lock = new_lock()
 
     def add_listener(self, listener: StateListener) -> None:
         """`listener(state)` is called at each change, in order, by the thread or task that met it:
@@ -58,7 +58,6 @@ class ConnectionStates:
         """Nothing was asked of Redis yet, as in a process that was just forked."""
         self.state, self.reached = None, False
         self._heard_at = monotonic()
-        self._lock = RLock()
 
     def works(self) -> None:
         """Redis answered."""

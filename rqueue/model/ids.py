@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import os
 import string
-from threading import Lock
+from collections.abc import Iterator
 from time import time_ns
 
 from rqueue.errors import InvalidName
+from rqueue.model.locks import new_lock
 from rqueue.model.names import refuse_control
 
 __all__ = ["ID_CHARACTERS", "MAX_ID_BYTES", "check_id", "digits62", "new_id", "shortened"]
@@ -46,9 +47,11 @@ _STEMS = 62**5  # starts of an id within a millisecond; what follows one is a pa
 _DRAW = 6  # random bytes for one millisecond
 _BUFFER = _DRAW * 500  # drawn at once: a call to the kernel costs more than the rest of an id
 
-_lock = Lock()
-_random = b""
-_used = 0
+_lock = new_lock()
+_busy = False
+_between_ms = -1
+"""Of an id that was made in the middle of making another one; -1: of none since."""
+_draws: Iterator[bytes] = iter(())
 _last_ms = -1
 _stem = 0
 _pair = 0
@@ -59,11 +62,13 @@ _prefix = ""
 
 def _forget() -> None:
     """Start over in a forked child: it must not continue its parent's random bytes or counter."""
-    global _lock, _random, _used, _last_ms, _pair
-    _lock = Lock()  # the parent may have held it at the fork
-    _random = b""
-    _used = 0
-    _last_ms = -1
+    global _busy, _between_ms, _draws, _last_ms, _pair
+    _draws = iter(())
+    if _lock._is_owned():  # a signal handler has forked in the middle of `new_id`, which goes on
+        _between_ms = max(0, _last_ms)
+        return
+    _busy = False
+    _between_ms = _last_ms = -1
     _pair = 0
 
 
@@ -71,17 +76,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
+def _drawn() -> tuple[int, int]:
+    """A stem and a pair at random."""
+    global _draws
+    drawn = next(_draws, None)
+    if drawn is None:
+        bytes_ = os.urandom(_BUFFER)
+        drawn = bytes_[:_DRAW]
+        _draws = iter([bytes_[at : at + _DRAW] for at in range(_DRAW, _BUFFER, _DRAW)])
+    # 2**48 draws spread over 62**7 numbers: each has its share to within 2 %
+    return divmod(int.from_bytes(drawn, "big") * (_STEMS * _BASE) >> 8 * _DRAW, _BASE)
+
+
 def _begin(ms: int, stem: int = -1) -> None:
     """Begin a new millisecond with a number drawn at random; or go on in one, at this stem."""
-    global _random, _used, _last_ms, _stem, _pair, _era, _era_digits, _prefix
+    global _last_ms, _stem, _pair, _era, _era_digits, _prefix
     if stem < 0:
-        if _used >= len(_random):
-            _random = os.urandom(_BUFFER)
-            _used = 0
-        drawn = int.from_bytes(_random[_used : _used + _DRAW], "big")
-        _used += _DRAW
-        # 2**48 draws spread over 62**7 numbers: each has its share to within 2 %
-        stem, _pair = divmod(drawn * (_STEMS * _BASE) >> 8 * _DRAW, _BASE)
+        stem, _pair = _drawn()
     else:
         _pair = 0
     _last_ms, _stem = ms, stem
@@ -93,24 +104,42 @@ def _begin(ms: int, stem: int = -1) -> None:
     _prefix = _era_digits + _PAIRS[moment] + _DIGITS[high] + _PAIRS[middle] + _PAIRS[low]
 
 
+def _made_between(ms: int) -> str:
+    """An id for a call in the middle of `new_id` on the same thread, as of a signal handler. The
+    state is in the middle of a change: the next call begins it anew."""
+    global _between_ms
+    _between_ms = ms = max(ms, _last_ms + 1, _between_ms + 1)
+    stem, pair = _drawn()
+    return digits62(ms % _TIMES, 7) + digits62(stem, 5) + _PAIRS[pair]
+
+
 def new_id() -> str:
     """A new id of 14 letters and digits, greater than every id made before in this process.
 
-    Safe in threads and after a fork.
+    Safe in threads, in signal handlers and after a fork.
     """
-    global _pair
+    global _busy, _between_ms, _pair
     ms = time_ns() // 1_000_000
     with _lock:
-        if ms > _last_ms:
-            _begin(ms)
-        elif _pair == _BASE:
-            if _stem + 1 < _STEMS:
-                _begin(_last_ms, _stem + 1)
-            else:
-                _begin(_last_ms + 1)  # this millisecond has no more
-        made = _prefix + _PAIRS[_pair]
-        _pair += 1
-        return made
+        if _busy:
+            return _made_between(ms)
+        _busy = True
+        try:
+            if ms > _last_ms and _between_ms < 0:
+                _begin(ms)
+            elif _between_ms >= 0:
+                ms, _between_ms = max(ms, _last_ms + 1, _between_ms + 1), -1
+                _begin(ms)
+            elif _pair == _BASE:
+                if _stem + 1 < _STEMS:
+                    _begin(_last_ms, _stem + 1)
+                else:
+                    _begin(_last_ms + 1)  # this millisecond has no more
+            made = _prefix + _PAIRS[_pair]
+            _pair += 1
+            return made
+        finally:
+            _busy = False
 
 
 def digits62(number: int, width: int) -> str:

@@ -20,10 +20,10 @@ used by several.
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Protocol
 
 from rqueue.errors import ConfigError
+from rqueue.model.locks import new_lock
 from rqueue.protocol.commands.settle import Window
 
 __all__ = ["UNLIMITED", "Credit", "GrantCredit", "SharedCredit", "WindowCredit"]
@@ -253,7 +253,7 @@ class SharedCredit:
         self.jobs_limit = jobs
         self.bytes_limit = bytes
         self._members: list[_Member] = []
-        self._lock = Lock()
+        self._lock = new_lock()
 
     @property
     def jobs_used(self) -> int:

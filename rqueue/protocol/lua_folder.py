@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import readers
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from rqueue.errors import ScriptSourceError
+
+_USED = readers
+"""`files` imports it when it is called. The first call of a process shall import nothing: where
+another thread forks meanwhile, a module that is being imported can never be in the child."""
 
 
 def find_lua() -> Traversable:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from rqueue.errors import ScriptSourceError
+from rqueue.model.locks import new_lock
 from rqueue.protocol.lua_folder import find_lua
 from rqueue.protocol.policies import PLAIN, Kind
 from rqueue.protocol.script_expansion import Expansion
@@ -62,7 +62,7 @@ class Scripts:
         self._policies: dict[str, PolicyHeader] = {}
         self._policy_names: tuple[str, ...] | None = None
         self._texts: dict[str, str | None] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @property
     def root(self) -> Traversable:

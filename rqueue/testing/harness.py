@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from rqueue.model.expect import expect_number
 from rqueue.model.ids import new_id
 from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_info import JobInfo
+from rqueue.model.locks import new_lock
 from rqueue.model.times import parse_duration, parse_moment, parse_when
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.bound_task import BoundTask
@@ -52,7 +52,7 @@ class Harness:
     def __init__(self, name: str, server: MemoryServer, *, inline: bool = False) -> None:
         self._server = server
         self._client = open_memory_client(name)
-        self._turn = threading.RLock()
+        self._turn = new_lock()
         self._running = False
         self._worker: OneThreadWorker | None = None
         self.ran: list[Ran] = []

@@ -6,13 +6,12 @@ that miss the same node one asks, the others wait for its answer; those whose no
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import Any
 
 from redis import exceptions as rx
 
 from rqueue.errors import ServerError
+from rqueue.model.locks import new_lock
 from rqueue.protocol.slots import Address
 from rqueue.transport import stand_in
 from rqueue.transport.cluster_nodes import ASK_S, ClusterNodes
@@ -22,7 +21,7 @@ from rqueue.transport.server_check import check_greeting
 __all__ = ["Cluster", "NodeConnection", "cluster_of"]
 
 _KEPT = "_rqueue_cluster"
-_making = threading.Lock()
+_making = new_lock()
 
 
 class NodeConnection(Connection):
@@ -62,8 +61,7 @@ class Cluster(ClusterNodes):
     def __init__(self, client: Any) -> None:
         super().__init__(client)
         self.client = client
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._lock = new_lock()
 
     def owner(self, slot: int) -> Address:
         """The node that has a slot. Asks the nodes where that is not known, or the node was lost.
@@ -81,8 +79,6 @@ class Cluster(ClusterNodes):
 
     def refresh(self, asked: int) -> ServerError | None:
         """Ask for the map, unless that was done since so many were; the error if nobody has one."""
-        if self._pid != os.getpid():  # a fork may have left it locked
-            self._lock, self._pid = threading.Lock(), os.getpid()
         with self._lock:
             if self._asked != asked:
                 return None
@@ -118,5 +114,5 @@ def cluster_of(client: Any) -> Cluster:
         with _making:
             kept = vars(client).get(_KEPT)
             if kept is None:
-                kept = vars(client)[_KEPT] = Cluster(client)
+                kept = vars(client).setdefault(_KEPT, Cluster(client))
     return kept

@@ -7,7 +7,6 @@ asks while it is made. It repeats nothing: who calls it knows what may be repeat
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 
+from rqueue.model.locks import new_lock
 from rqueue.model.server_url import cluster_url
 from rqueue.protocol.slots import Address
 from rqueue.transport.tls import TlsConnection
@@ -55,7 +55,7 @@ class LateCluster(RedisCluster):
         self.nodes_of_url = nodes
         self._opening = opening
         self._opened: bool | None = False  # None: it is being opened
-        self._turn = threading.RLock()
+        self._turn = new_lock()
 
     def remake(self, remade: Callable[[type[Any]], type[Any]]) -> None:
         """Make connections of other classes, which `remade` says, before the first use."""

@@ -7,10 +7,8 @@ has followed its queue to another node is that node's from then on.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
 import redis
 from redis import exceptions as rx
@@ -20,7 +18,6 @@ from rqueue.protocol.commands.server import server_info
 from rqueue.protocol.slots import Address, slot_of
 from rqueue.transport import stand_in
 from rqueue.transport.cluster import Cluster, cluster_of
-from rqueue.transport.connection import Connection
 from rqueue.transport.redis_client import is_cluster
 from rqueue.transport.routed_connection import RoutedConnection
 from rqueue.transport.server_check import ServerFacts, read_facts
@@ -52,12 +49,13 @@ class NodeConnections(ThreadConnections):
     def facts(self, key: str) -> ServerFacts:
         """As `ThreadConnections.facts`, of the queue's node. One that is a replica now is asked who
         has taken its place."""
-        connection = self._routed(key)
+        connection = self._lent(key)
         facts = self._facts(connection)
         if facts.replica is not None:
             self._cluster.lost(connection.address)
             connection.close()
             facts = self._facts(connection)
+        self._keep(connection)
         return facts
 
     @staticmethod
@@ -73,46 +71,13 @@ class NodeConnections(ThreadConnections):
         """As `ThreadConnections.server_of`: the queue's node, as far as that is known."""
         return id(self), self._cluster.place(slot_of(key))
 
-    def _nodes(self) -> dict[Address, RoutedConnection]:
-        """This thread's connections."""
-        mine = self._mine
-        if getattr(mine, "pid", None) != os.getpid():
-            mine.nodes = {}  # a forked child must not write into its parent's connections
-            mine.pid = os.getpid()
-        nodes: dict[Address, RoutedConnection] = mine.nodes
-        return nodes
-
-    def _connection(self, key: str) -> Connection:
-        return self._routed(key)
-
-    def _routed(self, key: str) -> RoutedConnection:
-        nodes, slot = self._nodes(), slot_of(key)
+    def _lent(self, key: str) -> RoutedConnection:
+        slot = slot_of(key)
         place = self._cluster.place(slot)
-        connection = nodes.get(place)
-        if connection is None or connection.address != place:
-            connection = self._sorted(nodes).get(place)
-        if connection is None:
-            connection = nodes[place] = RoutedConnection(self._cluster, slot, self.patience)
-            self._all.add(connection)
-        connection.slot = slot
-        return connection
-
-    def _sorted(self, nodes: dict[Address, RoutedConnection]) -> dict[Address, RoutedConnection]:
-        """Put each connection where it leads, after some have followed their queues."""
-        for place, connection in list(nodes.items()):
-            if connection.address != place:
-                del nodes[place]
-                self._keep(connection)
-        return nodes
-
-    def _lent(self, key: str) -> Connection:
-        connection = self._routed(key)
-        nodes = self._nodes()
-        nodes.pop(connection.address, None)
-        return connection
-
-    def _keep(self, connection: Any) -> None:
-        nodes = self._nodes()
-        if (other := nodes.get(connection.address)) is not None and other is not connection:
-            other.close()
-        nodes[connection.address] = connection
+        free: list[RoutedConnection] = self._free
+        for at in range(len(free) - 1, -1, -1):
+            if free[at].address == place:
+                connection = free.pop(at)
+                connection.slot = slot
+                return connection
+        return self._made(RoutedConnection(self._cluster, slot, self.patience))

@@ -19,6 +19,7 @@ import redis
 
 from rqueue.errors import BufferClosed, BufferFull, LifecycleError, QueueFull, QueueSharded
 from rqueue.logs import logger
+from rqueue.model.locks import new_lock
 from rqueue.protocol.commands.enqueue import Accepted, Put
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import CLOSE_S, Item, PutBuffer, PutListeners, Refused, backoff
@@ -77,7 +78,7 @@ class PutThread:
 
     def _begin(self) -> None:
         """Make what must not be shared with a parent process."""
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._work = threading.Condition(self._lock)  # for the thread: there is something to do
         self._moved = threading.Condition(self._lock)  # for callers: jobs are stored, or refused
         self._thread: threading.Thread | None = None

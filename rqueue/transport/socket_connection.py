@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +27,8 @@ LOGIN_S = 5.0
 class SocketConnection:
     """A socket that is opened like those of `client` (same address, login, TLS), by one thread.
 
-    `timeout`: seconds that a reply may take; None waits for ever.
+    A forked child begins with all of them closed, also in the middle of a call: two processes would
+    read each other's replies. `timeout`: seconds that a reply may take; None waits for ever.
     """
 
     def __init__(self, client: redis.Redis, timeout: float | None = 15.0) -> None:
@@ -40,6 +43,7 @@ class SocketConnection:
         """How much TLS has read already and not returned yet, of which select says nothing; None
         where nothing does so."""
         stand_in.note(self)
+        _living.add(self)
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
         """The class and the arguments of redis-py's connection."""
@@ -129,3 +133,15 @@ class SocketConnection:
         # a reply may still be on its way: this connection must not be used again
         self.close()
         return translate(error, url=self.url, sent=sent)
+
+
+_living: weakref.WeakSet[SocketConnection] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for connection in list(_living):
+        connection.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,13 +1,14 @@
 """The client's script calls, over one connection per thread.
 
-A pool costs more per command than the command itself. A thread's calls come one after the other,
-so a connection of its own serves it in half the time. A call whose connection broke is sent again a
-few times, see `repeats`. `rqueue.transport.task_connections` is the same for asyncio.
+A pool costs more per command than the command itself. Most of a thread's calls come one after the
+other, so a connection of its own serves it in half the time. While a call is under way the
+connection is nobody's: a call in the middle of it (in a signal handler, in a finalizer that the
+garbage collector runs) gets another one. A call whose connection broke is sent again a few times,
+see `repeats`. `rqueue.transport.task_connections` is the same for asyncio.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import weakref
@@ -30,6 +31,7 @@ from rqueue.transport.server_check import ServerFacts, first_look, server_facts
 
 R = TypeVar("R")
 T = TypeVar("T")
+C = TypeVar("C", bound=Connection)
 
 
 class Flight(NamedTuple, Generic[R]):
@@ -68,21 +70,24 @@ class ThreadConnections:
         `rqueue.errors`."""
         repeats = None
         while True:
-            connection = self._connection(call.key)
+            connection = self._lent(call.key)
             try:
                 answer = connection.run(call, queue=queue, consumer=consumer)
             except ServerError as error:
+                self._keep(connection)
                 self.states.fails(error)
                 repeats = repeats or Repeats(lost)
                 if pause := repeats.pause(error):
                     time.sleep(pause)
             except RQueueError:
+                self._keep(connection)
                 raise
             except BaseException:
                 # interrupted in the middle: the reply may still come, as that of the next call
                 connection.close()
                 raise
             else:
+                self._keep(connection)
                 if stand_in.behind_call is not None or not self.states.reached:
                     self._worked(call.key)
                 return answer if repeats is None and lost is None else after_repeat(answer)
@@ -93,15 +98,18 @@ class ThreadConnections:
         """Send a call and, in the same packet, a command that blocks until what the call prepared
         happens. Returns both replies. The command must block for less than `patience`. Nothing is
         repeated: after a failure the time left is another. Raises the tree of `rqueue.errors`."""
-        connection = self._connection(call.key)
+        connection = self._lent(call.key)
         try:
-            return connection.run_then(call, command, queue=queue)
+            replies = connection.run_then(call, command, queue=queue)
         except RQueueError:
+            self._keep(connection)
             raise
         except BaseException:
             # interrupted in the middle: the reply may still come, as that of the next call
             connection.close()
             raise
+        self._keep(connection)
+        return replies
 
     def begin(self, call: ScriptCall[R]) -> Flight[R]:
         """Send a call and do not wait: `finish` has the reply. Where that fails, `finish` repeats
@@ -170,23 +178,23 @@ class ThreadConnections:
         """What the server of a queue says of itself. Raises the tree of `rqueue.errors`."""
         return server_facts(self._client)
 
-    def _connection(self, _key: str) -> Connection:
-        """This thread's connection for the calls of a queue."""
-        mine = self._mine
-        if getattr(mine, "pid", None) != os.getpid():
-            # a forked child must not write into its parent's connection
-            self._keep(Connection(self._client, self.patience))
-        connection: Connection = mine.connection
-        return connection
+    def _lent(self, _key: str) -> Connection:
+        """A connection for a call of a queue. It is nobody's until it is kept again."""
+        free = self._free
+        return free.pop() if free else self._made(Connection(self._client, self.patience))
 
-    def _lent(self, key: str) -> Connection:
-        """The same one, which is nobody's until it is kept again: another call of this thread must
-        not read the reply, and gets another one."""
-        connection = self._connection(key)
-        self._mine.pid = None
+    @property
+    def _free(self) -> list[Any]:
+        """This thread's connections that carry nothing, the last used one at the end."""
+        try:
+            return self._mine.free  # type: ignore[no-any-return]
+        except AttributeError:
+            # in one step: a call in the middle makes none of its own
+            return self._mine.__dict__.setdefault("free", [])  # type: ignore[no-any-return]
+
+    def _made(self, connection: C) -> C:
+        self._all.add(connection)
         return connection
 
     def _keep(self, connection: Connection) -> None:
-        self._mine.connection = connection
-        self._mine.pid = os.getpid()
-        self._all.add(connection)
+        self._free.append(connection)

@@ -71,9 +71,8 @@ def test_a_thread_has_a_connection_for_each_node(queue: Queue, names: list[str])
         for name in names * 3:
             queue.at(name).send("t")
     assert isinstance(queue._transport, NodeConnections)
-    mine = queue._transport._nodes()
-    assert len(mine) == 3
-    assert {place == connection.address for place, connection in mine.items()} == {True}
+    mine = queue._transport._free
+    assert len({connection.address for connection in mine}) == len(mine) == 3
     assert len(queue._transport._all) == 3, "none was left on the way"
 
 
@@ -92,7 +91,7 @@ def test_many_jobs_in_steps_under_way_at_once(queue: Queue, names: list[str]) ->
         assert one.counts().ready == 600
     assert other.counts().ready == 3
     assert isinstance(queue._transport, NodeConnections)
-    assert len(queue._transport._nodes()) == 3
+    assert len({connection.address for connection in queue._transport._free}) == 3
 
 
 def test_background_puts(queue: Queue, names: list[str]) -> None:

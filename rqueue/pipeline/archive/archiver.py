@@ -29,6 +29,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from rqueue.errors import ServerError
+from rqueue.model.locks import new_lock
 from rqueue.pipeline.archive import compact as compaction
 from rqueue.pipeline.archive.batches import CLEAN_S, Batch, BatchWriter, busy
 from rqueue.pipeline.archive.lag import Lag
@@ -71,7 +72,7 @@ _FILE_CHECKSUMS = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _LOOK_S = 0.2  # how often a query that runs is looked at
 
 _running: set[str] = set()
-_running_lock = threading.Lock()
+_running_lock = new_lock()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ step; small files are merged in between, and files that are not needed any more 
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from rqueue.model.locks import new_lock
 from rqueue.pipeline.archive import compact as compaction
 from rqueue.pipeline.archive.lag import Lag, measure
 from rqueue.pipeline.archive.staging import Staged, StagingSource
@@ -68,7 +68,7 @@ class BatchWriter:
         self.lake = lake
         self.rows = self.batches = self.merged = 0
         self.error: Exception | None = None
-        self.between = threading.Lock()
+        self.between = new_lock()
         """Held while a batch is stored: a thread that has it stops the run between two of them."""
         self._access = access
         self._compact = compact

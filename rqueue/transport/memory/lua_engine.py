@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 from rqueue.errors import ConfigError
+from rqueue.model.locks import new_lock
 from rqueue.transport.memory.all_commands import COMMANDS
 from rqueue.transport.memory.keyspace import Keyspace, Refusal, Status, Unsupported
 
@@ -33,7 +33,7 @@ class LuaEngine:
             raise ConfigError(
                 "memory", "a server in memory needs Lua: pip install 'rqueue[testing]'"
             ) from error
-        self.lock = threading.RLock()
+        self.lock = new_lock()
         self._db = Keyspace()
         self._missing: Unsupported | None = None
         self._scripts: dict[str, Any] = {}
@@ -159,7 +159,7 @@ def _sha1hex(text: bytes) -> bytes:
 
 
 _engine: LuaEngine | None = None
-_making = threading.Lock()
+_making = new_lock()
 
 
 def engine() -> LuaEngine:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rqueue.model.locks import new_lock
 from rqueue.transport.memory.all_commands import COMMANDS
 from rqueue.transport.memory.arguments import SYNTAX, integer, score
 from rqueue.transport.memory.clock import Clock
@@ -240,7 +240,7 @@ def _seconds(timeout: bytes) -> float:
 
 
 _servers: dict[str, MemoryServer] = {}
-_making = threading.Lock()
+_making = new_lock()
 
 
 def server_of(name: str) -> MemoryServer:

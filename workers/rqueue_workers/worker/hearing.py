@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
-from threading import Lock
 from time import monotonic
 from typing import Any
 
@@ -14,6 +13,7 @@ from orjson import dumps
 from rqueue.errors import CommandRefused, ConnectionLost, QueueDamaged, RedisTimeout, ServerError
 from rqueue.model.job import Delivery, has_crashed
 from rqueue.model.job_order import overtakers
+from rqueue.model.locks import new_lock
 from rqueue.protocol.error_mapping import is_wrong_type
 from rqueue.protocol.wake import JOB, Wake
 from rqueue.transport.wake_listener import first_readable
@@ -46,7 +46,7 @@ class Hearing(Membership):
         page: StatusPage,
     ) -> None:
         super().__init__(spec, subscriptions, executors, attempts, routes, slot, page)
-        self.lock = Lock()
+        self.lock = new_lock()
         self._posted: dict[Route, Subscription] = {}
         """By route, whose settle call was sent: its reply is read before any other call."""
         self._poll_at = 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-import threading
 from time import monotonic
 
+from rqueue.model.locks import new_lock
 from rqueue.text.numbers import many
 
 LOOK_S = 0.1
@@ -23,7 +23,7 @@ class Recycling:
         self._max_rss = max_rss
         self._look_at = 0.0
         self._begun = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def room(self, most: int) -> int:
         """How many of `most` jobs may begin."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Condition, Lock, Thread
+from threading import Condition, Thread
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from rqueue.errors import LifecycleError, RQueueError, ServerError
 from rqueue.logs import logger
+from rqueue.model.locks import new_lock
 from rqueue.protocol.call import ScriptCall
 from rqueue.transport.connection import Connection
 
@@ -37,14 +38,14 @@ class Reporter:
     without a thread, each report is sent where it is made."""
 
     def __init__(self, like: Connection, *, at_once: bool = False) -> None:
-        self._sending = Lock()
+        self._sending = new_lock()
         """Held while something is sent, or nothing may be."""
         self._paused = False
         self._like = like
         self._at_once = at_once
         self._connection: Connection | None = None
         self._news: set[Source] = set()
-        self._changed = Condition()
+        self._changed = Condition(new_lock())
         self._thread: Thread | None = None
         self._closed = False
         self._pid = os.getpid()

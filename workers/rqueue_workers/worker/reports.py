@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 from secrets import token_hex
-from threading import Lock
 from time import monotonic
 from typing import Any
 
 from rqueue.errors import LifecycleError, RegistrationLost
+from rqueue.model.locks import new_lock
 from rqueue.model.log_line import packed_line
 from rqueue.model.progress import Report, packed
 from rqueue.protocol import commands
@@ -35,7 +35,7 @@ class AttemptReport:
         self.said: Report | None = None
         self._lines: deque[bytes] = deque()
         self._count = 0
-        self._guard = Lock()
+        self._guard = new_lock()
         self._token = token_hex(4)
         self.fresh = False
         """Whether there is something that is not sent yet."""

@@ -7,10 +7,10 @@ import asyncio
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from threading import Lock
 from typing import TypeVar
 
 from rqueue.errors import ConnectionLost, LifecycleError, RedisTimeout, RegistrationLost
+from rqueue.model.locks import new_lock
 from rqueue.model.signing import Signer
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.steps import keep_steps
@@ -36,7 +36,7 @@ class StepKeeper:
         self._signer = signer
         self._like = connection
         self._connection: Connection | None = None
-        self._lock = Lock()
+        self._lock = new_lock()
         self._pid = os.getpid()
 
     def keep_steps(self, id: str, deliveries: int, text: str) -> None:
@@ -67,11 +67,13 @@ class StepKeeper:
         return sum(self.longer.get(id_, 0) for id_ in ids)
 
     def _run(self, call: ScriptCall[R]) -> R:
-        connection = self._connection
-        if connection is None:
-            connection = self._connection = self._like.twin()
+        # a call in the middle of this one, as of a signal handler, gets a connection of its own
+        connection, self._connection = self._connection or self._like.twin(), None
         queue, name = self._consumer.keys.queue, self._consumer.name
-        for _ in range(TRIES - 1):
-            with suppress(ConnectionLost, RedisTimeout):
-                return connection.run(call, queue=queue, consumer=name)
-        return connection.run(call, queue=queue, consumer=name)
+        try:
+            for _ in range(TRIES - 1):
+                with suppress(ConnectionLost, RedisTimeout):
+                    return connection.run(call, queue=queue, consumer=name)
+            return connection.run(call, queue=queue, consumer=name)
+        finally:
+            self._connection = connection

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from rqueue.errors import SoftTimeLimit
+from rqueue.model.locks import new_lock
 from rqueue.tasks.context import current
 from rqueue.tasks.control import Cancelled
 from rqueue_workers.worker.error_text import text
@@ -35,7 +36,7 @@ class ThreadExecutor(Executor):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._tokens: SimpleQueue[bool] = SimpleQueue()
-        self._guards = [threading.Lock() for _ in range(self.slots)]
+        self._guards = [new_lock() for _ in range(self.slots)]
         self._warned: set[int] = set()
         self._taking = [False] * self.slots
         self._open = [False] * self.slots
@@ -166,7 +167,7 @@ class ThreadExecutor(Executor):
         self._ack_early(job, answer.put)
         return answer.get()
 
-    def _disarm(self, slot: int, guard: threading.Lock) -> None:
+    def _disarm(self, slot: int, guard: Any) -> None:
         """Let neither a limit nor a cancel strike any more in this thread's job. What has struck,
         and is not raised yet, is replaced by an exception that is caught here: taken back, it would
         leave CPython's flag set that one is due, and every call in the process would stop to look

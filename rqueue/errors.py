@@ -83,7 +83,7 @@ message, not in the attributes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 from rqueue.text.escape import escaped, escaped_lines, shown
 from rqueue.text.numbers import many
@@ -179,6 +179,14 @@ class RQueueError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    @classmethod
+    def reported(cls, message: str) -> Self:
+        """The error as another process reports it: its class and its message. Other facts have
+        the defaults of the class, or are not there."""
+        error = cls.__new__(cls)
+        RQueueError.__init__(error, message, lines=True)
+        return error
+
     def __reduce__(self) -> tuple[Any, ...]:
         # The default would call the class with the message alone; most of them take facts instead.
         return _rebuild, (type(self), self.args, self.__dict__.copy())
@@ -195,6 +203,7 @@ class ServerError(RQueueError):
     """
 
     outcome_unknown = False
+    url: str = ""
 
     def __init__(self, message: str, *, url: str = "") -> None:
         super().__init__(f"{message} ({url})" if url else message)
@@ -345,6 +354,8 @@ class LifecycleError(RQueueError):
 class QueueError(RQueueError):
     """A queue cannot do what was asked. `queue` is its name."""
 
+    queue: str = ""
+
     def __init__(self, message: str, *, queue: str = "") -> None:
         super().__init__(message)
         self.queue = queue
@@ -353,6 +364,8 @@ class QueueError(RQueueError):
 class UnknownQueue(QueueError):
     """There is no queue of this name: nothing was ever enqueued or configured in it. `remedy` says
     what to do, "" where that is to look for another name."""
+
+    remedy: str = ""
 
     def __init__(self, queue: str, remedy: str = "") -> None:
         said = f"there is no queue '{queue}'"

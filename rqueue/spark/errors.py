@@ -24,15 +24,20 @@ __all__ = [
 _OURS = re.compile(r"^(?:\w+Error: )?rqueue\.(?:[a-z_]+\.)*([A-Z]\w+): ?(.*)$", re.M)
 
 
-def error_of_text(text: str) -> tuple[type[RQueueError], str] | None:
-    """The error of rqueue that was raised in another process, in what Spark says of it: its class,
-    RQueueError itself for one that is not of `rqueue.errors`, and its message. None: it is not
-    one of ours."""
+def error_of_text(text: str) -> RQueueError | None:
+    """The error of rqueue that another process raised, in Spark's text about it.
+
+    The name of its class is its code. One that is not of `rqueue.errors` or of this module is an
+    RQueueError. None: it is not one of ours.
+    """
     found = _OURS.findall(text)
     if not found:
         return None
     name, said = found[-1]
-    return getattr(errors, name, RQueueError), said
+    kind = getattr(errors, name, None) or globals().get(name)
+    if not (isinstance(kind, type) and issubclass(kind, RQueueError)):
+        kind = RQueueError
+    return kind.reported(said)
 
 
 def java_ended(wait_s: float = 0.0) -> bool:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,16 +33,17 @@ QUEUES = ("mail", "pdf")
 class Archiver:
     """`rqueue pipeline archive` as a process, with small batches one after the other."""
 
-    def __init__(self, url: str, lake: Path, *more: str) -> None:
+    def __init__(self, url: str, lake: Path, *more: str, json: bool = True) -> None:
         command = ["--url", url, "pipeline", "archive", "--lake", str(lake)]
-        options = ["--interval", "50ms", "--max-rows", "400", "--master", "local[2]", "--json"]
+        options = ["--interval", "50ms", "--max-rows", "400", "--master", "local[2]"]
+        options += ["--json"] if json else []
         conf = {**LOCAL_SETTINGS, "spark.driver.extraJavaOptions": QUICK}
         options += [part for item in conf.items() for part in ("--conf", "=".join(item))]
         self.complaint = ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "rqueue.cli", *command, *options, *more],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE if json else subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
@@ -56,6 +57,15 @@ class Archiver:
             raise AssertionError(f"it ended: {self.complaint[-3000:]}")
         found: dict[str, object] = json.loads(text)
         return found
+
+    def until(self, word: str) -> None:
+        """Read lines until one has this word: of its log too, which goes to the same pipe then."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if word in line:
+                return
+        self.close()
+        raise AssertionError(f"it ended before it said {word!r}: {self.complaint[-3000:]}")
 
     def kill(self, what: str) -> list[psutil.Process]:
         """SIGKILL the driver, or the JVM below it; returns all processes that there were."""
@@ -195,3 +205,25 @@ def test_it_ends_in_good_order_when_asked(
     last = json.loads(said.splitlines()[-1])
     assert last["event"] == "end"
     assert lakes.read(spark, str(path)).count() == last["rows"]
+
+
+@pytest.mark.parametrize("json", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_the_command_outlives_a_restart_of_redis(
+    spark: SparkSession, make_server: Callable[..., EmbeddedRedis], tmp_path: Path, json: bool
+) -> None:
+    server, lake = make_server(config={"appendfsync": "always"}), tmp_path / "lake"
+    with redis.Redis.from_url(server.url) as client:
+        write(client, QueueKeys("mail"), 1, 10)
+        archiver = Archiver(server.url, lake, json=json)
+        archiver.until("batch")
+        server.kill()
+        archiver.until("waiting" if json else "trying again")
+        server.start()
+        archiver.until("again" if json else "going on")
+        write(client, QueueKeys("mail"), 1, 10, first=10)
+        archiver.until("batch")
+        archiver.process.terminate()
+        said = archiver.close()
+        assert archiver.process.returncode == 0, said
+        assert "Traceback" not in said + (archiver.complaint or "")
+        assert archived_once(client, ["mail"], lakes.read(spark, str(lake))) == 20

@@ -17,6 +17,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from rqueue import errors
+from rqueue.cli.failures import exit_code
+from rqueue.cli.pipeline.archive import notice_line, notice_text
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.pipeline.archive import recovery
 from rqueue.pipeline.archive.archiver import Archived, Batch, Idle, Notice, archive
@@ -178,6 +180,7 @@ def archived(
     ("name", "damage"),
     [
         ("offsets", b""),
+        ("offsets", b"v1\n{"),
         ("commits", b"v1\nrubbish"),
         ("metadata", b'{"i'),
         ("all offsets", b"v999\n{}\n{}\n"),
@@ -205,11 +208,11 @@ def test_a_broken_checkpoint_is_put_aside(
             file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
         done = archive(spark, str(lake), source, once=True, on_notice=said.append)
         assert done.rows == 10
-        assert [one.kind for one in said] == ["checkpoint"]
-        assert Path(said[0].place.removeprefix("file:")).is_dir()
+        assert [one.kind for one in said] == ["waiting", "again", "checkpoint"]
+        assert Path(said[-1].place.removeprefix("file:")).is_dir()
         assert archived_once(client, [QUEUE], lakes.read(spark, str(lake))) == 30
         assert archive(spark, str(lake), source, once=True, on_notice=said.append).rows == 0
-        assert len(said) == 1
+        assert len(said) == 3
 
 
 def test_two_of_one_process(spark: SparkSession, lone: EmbeddedRedis, tmp_path: Path) -> None:
@@ -294,6 +297,31 @@ def failed(said: str) -> StreamingQueryException:
 )
 def test_what_may_go_better(error: Exception, better: bool) -> None:
     assert may_go_better(error) is better
+
+
+def raised() -> Iterator[type[errors.RQueueError]]:
+    """All classes of our errors."""
+    left: list[type[errors.RQueueError]] = [errors.RQueueError]
+    while left:
+        kind = left.pop()
+        yield kind
+        left += kind.__subclasses__()
+
+
+@pytest.mark.parametrize("kind", [one for one in raised() if one.__module__.startswith("rqueue.")])
+def test_any_error_of_ours_is_one_line_of_the_command(
+    kind: type[errors.RQueueError], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Raised in a process of Spark, it comes back as a text."""
+    error = failed(
+        f"Traceback (most recent call last):\n{kind.__module__}.{kind.__name__}: it is so"
+    )
+    for say in (notice_text, notice_line):
+        say(Notice("waiting", error, 1.0))
+        out, err = capsys.readouterr()
+        assert "it is so" in out + err and (out + err).count("\n") == 1
+    assert exit_code(kind.reported("it is so")) in range(1, 7)
+    assert str(kind.reported("it is so")) == "it is so"
 
 
 def test_spark_that_is_gone() -> None:

@@ -316,15 +316,12 @@ def spark_failure(error: BaseException) -> Failure | None:
         if exit_code(error) == MISSING:
             return PipelineFailure(str(error), MISSING)
         return None
-    from rqueue.protocol.advice import advice
+    from rqueue.protocol.advice import describe
     from rqueue.spark.errors import error_of_text
 
     text = str(error)
     if found := error_of_text(text):
-        kind, said = found
-        blank = kind.__new__(kind)
-        hint = advice(blank)
-        return PipelineFailure(f"{said}; {hint}" if hint else said, exit_code(blank))
+        return PipelineFailure(describe(found), exit_code(found))
     wrong = any(kind.endswith(("AnalysisException", "ParseException")) for kind in kinds)
     raised = _RAISED.findall(text)
     if "Traceback (most recent call last)" in text and raised:

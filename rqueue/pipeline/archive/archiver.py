@@ -35,7 +35,7 @@ from rqueue.pipeline.archive.batches import CLEAN_S, Batch, BatchWriter, busy
 from rqueue.pipeline.archive.lag import Lag
 from rqueue.pipeline.archive.recovery import (
     Patience,
-    checkpoint_is_broken,
+    is_of_spark,
     may_go_better,
     put_checkpoint_aside,
 )
@@ -63,6 +63,9 @@ ENDING_S = 5.0
 
 START_S = 5.0
 """How long a server is waited for that never answered: its address may be wrong."""
+
+CHECKPOINT_FAILURES = 2
+"""Failures of Spark in a row, before the first batch, after which the checkpoint is put aside."""
 
 HEARTBEAT_S = 60.0
 """How often a run says that it is there while nothing comes."""
@@ -168,14 +171,18 @@ def _keep_on(
     stop: threading.Event,
     on_notice: Callable[[Notice], None] | None,
 ) -> None:
-    """Start a query, and another one when it fails, until one ends well or `stop` is set. Raises
-    what cannot go better by itself, and what patience ends with."""
+    """Start a query, and another one when it fails, until one ends well or `stop` is set.
+
+    A checkpoint only saves work. So it is put aside, once, when Spark fails twice in a row before
+    the first batch of a query, whatever Spark says. Raises what cannot go better by itself, and
+    what patience ends with.
+    """
 
     def tell(notice: Notice) -> None:
         if on_notice is not None:
             on_notice(notice)
 
-    put_aside = False
+    put_aside, failures = False, 0
     while True:
         began, batches, run.error = time.monotonic(), run.batches, None
         try:
@@ -186,7 +193,9 @@ def _keep_on(
                 raise
             if run.batches > batches:
                 patience.progress()
-            if checkpoint_is_broken(error) and not put_aside:
+            failures = failures + 1 if run.batches == batches and is_of_spark(error) else 0
+            kept = run.lake.files.exists(CHECKPOINT)
+            if failures == CHECKPOINT_FAILURES and kept and not put_aside:
                 put_aside = True
                 place = put_checkpoint_aside(run.lake.files)
                 tell(Notice("checkpoint", error, place=place))

@@ -9,7 +9,6 @@ options, a file of the lake that is broken) is not.
 
 from __future__ import annotations
 
-import re
 import time
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Patience",
-    "checkpoint_is_broken",
+    "is_of_spark",
     "may_go_better",
     "put_checkpoint_aside",
 ]
@@ -34,29 +33,18 @@ HEALTHY_S = 30.0
 FIRST_S, LONGEST_S = 0.5, 15.0
 """Between two tries."""
 
-_CHECKPOINT = re.compile(
-    r"[Ii]ncomplete log file|[Mm]alformed log file|[Ff]ailed to (?:read|parse) log file"
-    r"|log version|[Uu]nsupported log version|[Uu]nable to parse|StreamMetadata"
-    r"|(?:offset|commit)s? log|MALFORMED_(?:LOG|CHECKPOINT)|STREAMING_CHECKPOINT"
-    r"|[Bb]atch \d+ (?:does ?n[o']t exist|was not found)|Json(?:Parse|EOF|Mapping)"
-    r"|checkpoint (?:location|metadata)|CHECKPOINT_(?:METADATA|FILE)|MISSING_PART|_checkpoint"
-)
-"""Spark's words for a checkpoint that it cannot read."""
-
 
 def may_go_better(error: BaseException) -> bool:
-    """Whether the same may succeed the next time."""
+    """True if the same may succeed the next time."""
     if isinstance(error, SparkGone | LakeError):
         return False
-    kind = type(error)
-    if not _is_spark(error):
-        return isinstance(error, errors.ServerError) and _passes(kind)
-    ours = error_of_text(str(error))
-    return True if ours is None else _passes(ours[0])
-
-
-def _passes(kind: type[BaseException]) -> bool:
-    return issubclass(kind, errors.ServerError) and not issubclass(kind, errors.UnusableServer)
+    if _is_spark(error):
+        reported = error_of_text(str(error))
+        if reported is None:
+            return True
+        error = reported
+    server = isinstance(error, errors.ServerError)
+    return server and not isinstance(error, errors.UnusableServer)
 
 
 def _is_spark(error: BaseException) -> bool:
@@ -66,10 +54,9 @@ def _is_spark(error: BaseException) -> bool:
     )
 
 
-def checkpoint_is_broken(error: BaseException) -> bool:
-    """Whether Spark ended because it cannot read its checkpoint."""
-    text = str(error)
-    return _is_spark(error) and error_of_text(text) is None and bool(_CHECKPOINT.search(text))
+def is_of_spark(error: BaseException) -> bool:
+    """True if Spark failed, and not a part of rqueue that ran in it."""
+    return _is_spark(error) and error_of_text(str(error)) is None
 
 
 def put_checkpoint_aside(files: Files) -> str:

@@ -142,8 +142,9 @@ OPTIONS = (
     "task of rows that have no column `task`"),
     Option(
         "runId", "text", "", values.run, (JobsWrite,),
-        "name of this write: repeated under the same name it enqueues nothing twice; by default a "
-        "stream's query id, or a new one for each batch write",
+        "name of this write: repeated under the same name it enqueues nothing twice, and refuses a "
+        "table that is divided into other partitions; by default a stream's query id, or a new one "
+        "for each batch write",
     ),
     Option(
         "idColumn", "column", "", values.text, (JobsWrite,),

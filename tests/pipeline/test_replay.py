@@ -206,10 +206,11 @@ def test_the_oldest_and_into_another_queue(
     read: Read, graves: Queue, server: EmbeddedRedis
 ) -> None:
     other = f"{graves.name}-other"
-    done = read(
-        *("replay", "-q", graves.name, "--where", "true", "--limit", "3", "--to", other, "--yes")
-    )
+    args = ("replay", "-q", graves.name, "--where", "true", "--to", other, "--yes")
+    done = read(*args, "--limit", "3")
     assert (done["chosen"], done["jobs"]) == (3, 3)
+    again = read(*args, "--limit", "3")
+    assert (again["jobs"], again["replayed_before"]) == (0, 3), "three in all, however often"
     with Queue(other, server.url) as queue:
         assert [job.args for job in waiting(queue)] == [[0], [1], [2]]
 

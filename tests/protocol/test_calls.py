@@ -57,7 +57,7 @@ SAMPLES: dict[str, list[Sample]] = {
                 commands.enqueue_alike(K, ["i1", b"e"], note=Note("r", 3, 7, 1, 5, b"?"))
             ),
             {"how": "words"},
-            rest=[b"r,3,7,1,5;?", "4,,0,1", "i1", b"e", b"r", b"r:3:7"],
+            rest=[b"r,3,7,1,5,;?", "4,,0,1", "i1", b"e", b"r", b"r:3:7"],
         ),
     ],
     "commit": [
@@ -152,7 +152,7 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
         Sample(
             commands.enqueue_alike(K, ["i1", b"e1"], note=Note("run", 3, 7, 16, 5000, b"\0,;\xff")),
-            {"how": b"run,3,7,16,5000;\0,;\xff", "runs": "4,,0,1"},
+            {"how": b"run,3,7,16,5000,;\0,;\xff", "runs": "4,,0,1"},
             ["i1", b"e1"],
         ),
     ],

@@ -6,14 +6,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 import orjson
 import pytest
 import redis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import LifecycleError, RedisUnavailable
+from rqueue.errors import ConfigError, LifecycleError, RedisUnavailable
 from rqueue.inspector.jobs import all_jobs
+from rqueue.model.ids import new_id
 from rqueue.model.signing import Signer
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
@@ -22,6 +26,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.write.rows import Job
 from rqueue.spark.write.sink import Counts, Sink, Task
 from rqueue.transport.redis_client import execute
+from tests.support.profiles import examples
 from tests.support.snapshot import take_snapshot
 
 TASK = Task("run", 3, 0, batch_size=10, rows_per_second=0, patience=5, remember=3600)
@@ -169,6 +174,45 @@ def test_other_epochs_partitions_and_runs_are_other_rows(
         assert write(client, rows, replace(TASK, **change)).jobs == 1
     ids = [info.id for info in all_jobs(client, keys, "ready")]
     assert len(set(ids)) == 4
+
+
+def executed(
+    client: redis.Redis, rows: list[Job], cuts: list[int], execution: str, dies_at: int = 10**6
+) -> None:
+    """One execution of a run: the rows, cut into partitions, until it dies behind so many rows."""
+    done = 0
+    for partition, (start, end) in enumerate(pairwise([0, *cuts, len(rows)])):
+        part = rows[start : min(end, start + max(0, dies_at - done))]
+        done += end - start
+        write(client, part, replace(TASK, partition=partition, execution=execution, batch_size=3))
+
+
+@settings(
+    max_examples=examples(25, 200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    count=st.integers(1, 30),
+    divisions=st.lists(st.lists(st.integers(0, 30), max_size=4), min_size=2, max_size=3),
+    dies_at=st.integers(0, 30),
+)
+def test_a_run_that_is_divided_otherwise_enqueues_nothing_twice(
+    client: redis.Redis, count: int, divisions: list[list[int]], dies_at: int
+) -> None:
+    name = new_id()
+    rows = jobs(name, map(str, range(count)))
+    first, *later = (sorted(min(cut, count) for cut in cuts) for cuts in divisions)
+    executed(client, rows, first, "e0", dies_at)
+    written = {tuple(first)} if dies_at else set()
+    for number, cuts in enumerate([*later, first], 1):
+        try:
+            executed(client, rows, cuts, f"e{number}")
+            assert said(client, QueueKeys(name)) == Counter(map(str, range(count)))
+        except ConfigError as error:
+            assert written - {tuple(cuts)} and "repartition" in error.problem
+            assert set(said(client, QueueKeys(name)).values()) <= {1}
+        written.add(tuple(cuts))
 
 
 def test_ids_begin_with_what_they_have_in_common(client: redis.Redis, keys: QueueKeys) -> None:

@@ -4,9 +4,10 @@
 --- of its run, epoch and partition. A step names the length that the log had when it was made: where the log has grown
 --- since, another writer has written for the same partition, and the step changes nothing.
 
---- The note in `text` ("<run>,<epoch>,<partition>,<length>,<keep ms>;<marks>"), or nil and an error reply.
+--- The note in `text` ("<run>,<epoch>,<partition>,<length>,<keep ms>,<execution>;<marks>"), or nil and an error reply.
 local function write_log_open(base, text)
-  local run, epoch, partition, length, keep, marks = string.match(text, '^([^,:]+),(%d+),(%d+),(%d+),(%d+);()')
+  local run, epoch, partition, length, keep, execution, marks =
+    string.match(text, '^([^,:]+),(%d+),(%d+),(%d+),(%d+),(%w*);()')
   if not run then return nil, redis.error_reply('BADARGS enqueue: a note that cannot be read') end
   local state, log = base .. 'write:' .. run, base .. 'written:' .. run .. ':' .. epoch .. ':' .. partition
   local done = redis.call('HGET', state, 'epoch')
@@ -19,6 +20,7 @@ local function write_log_open(base, text)
     field = epoch .. ':' .. partition,
     fresh = there == 0,
     keep = keep,
+    execution = execution,
     marks = string.sub(text, marks),
   }
 end
@@ -29,7 +31,7 @@ local function write_log_append(note, accepted, total)
   count_up(note.state, 'rows', total)
   count_up(note.state, 'jobs', accepted)
   if note.fresh then
-    redis.call('HSET', note.state, note.field, '1')
+    redis.call('HSET', note.state, note.field, note.execution)
     redis.call('PEXPIRE', note.log, note.keep)
     redis.call('PEXPIRE', note.state, note.keep)
   end

@@ -224,14 +224,17 @@ def _dead_letters(spark: SparkSession, access: Access, queues: Sequence[str]) ->
 
 
 def _checked(rows: DataFrame, ledger: Ledger, limit: int | None) -> DataFrame:
-    """Why a row cannot be replayed, in column `problem`; at most `limit` of those that can."""
-    noted = ledger.done().select("queue", "id", F.lit(True).alias("noted"))
+    """Why a row cannot be replayed, in column `problem`; at most `limit` of those that can, less
+    those that were replayed before: a replay that is repeated enqueues no more in all."""
+    done = ledger.done()
+    noted = done.select("queue", "id", F.lit(True).alias("noted"))
     reason = F.when(F.col("noted"), F.lit(REPLAYED)).otherwise(F.col("unreadable"))
     checked = rows.join(noted, ["queue", "id"], "left").withColumn("problem", reason)
     checked = checked.drop("noted", "unreadable")
     if limit is None:
         return checked
-    good = checked.where("problem IS NULL").orderBy("place", "queue", "id").limit(limit)
+    left = max(0, limit - done.count())
+    good = checked.where("problem IS NULL").orderBy("place", "queue", "id").limit(left)
     return good.union(checked.where("problem IS NOT NULL"))
 
 

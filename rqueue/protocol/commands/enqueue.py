@@ -104,7 +104,8 @@ class Note:
     run, epoch, partition: whose log it is (a run's name has no comma and no colon). length: bytes
     of the log when the step was made: where it has grown since, nothing is enqueued and ScriptError
     says "WRITTEN <length>"; where a later epoch was committed, "PASSED <epoch>". keep_ms: how long
-    the log lasts. marks: what is appended, some bytes for each job.
+    the log lasts. marks: what is appended, some bytes for each job. execution: letters and digits
+    that tell this execution of the run from earlier ones, "" for none; kept with a new log.
     """
 
     run: str
@@ -113,11 +114,13 @@ class Note:
     length: int
     keep_ms: int
     marks: bytes
+    execution: str = ""
 
     @property
     def argument(self) -> bytes:
         """The note as the script takes it."""
-        head = f"{self.run},{self.epoch},{self.partition},{self.length},{self.keep_ms};"
+        log = f"{self.run},{self.epoch},{self.partition},{self.length},{self.keep_ms}"
+        head = f"{log},{self.execution};"
         return head.encode() + self.marks
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.protocol.call import CommandCall
+from rqueue.protocol.call import CommandCall, text
 from rqueue.protocol.keys import QueueKeys
+from rqueue.protocol.replies import pairs
 
 
 class Progress(NamedTuple):
@@ -30,6 +31,20 @@ def _read_marks(replies: Sequence[Any]) -> bytes:
 def write_progress(keys: QueueKeys, run: str) -> CommandCall[Progress]:
     """How far a run is: right also while tasks are tried again."""
     return CommandCall(keys.meta, [("HMGET", keys.write(run), "rows", "jobs")], _read_progress)
+
+
+def _read_logs(replies: Sequence[Any]) -> dict[tuple[int, int], str]:
+    logs = {}
+    for field, execution in pairs(replies[0]).items():
+        epoch, colon, partition = text(field).partition(":")
+        if colon:
+            logs[int(epoch), int(partition)] = text(execution)
+    return logs
+
+
+def write_logs(keys: QueueKeys, run: str) -> CommandCall[dict[tuple[int, int], str]]:
+    """The logs of a run in one queue, (epoch, partition) -> the execution that began each."""
+    return CommandCall(keys.meta, [("HGETALL", keys.write(run))], _read_logs)
 
 
 def written_marks(

@@ -7,7 +7,8 @@ against all of that:
 
 - A row's id is derived from the run, the epoch, the partition, what the row says, and its number
   among rows of the partition that say the same: not from its place. An id never stands for two
-  different rows, so that nothing is lost when the order changes.
+  different rows, so that nothing is lost when the order changes. Its mark is the same in every
+  partition.
 - Every step notes, in the same atomic step as the enqueue, a mark of each of its rows in the log
   of this run, epoch and partition. A later attempt begins by reading the log, and leaves out what
   is there. Queues forget the ids of ended jobs after `keep`; the log is kept until the epoch after
@@ -16,9 +17,10 @@ against all of that:
   attempt was faster: nothing is enqueued, the log is read on, and what it has is left out.
 - A step of an epoch before the last committed one is refused.
 
-Rows that say the same in two partitions are two jobs. A row that moves to another partition between
-two attempts is a second job: where a plan may do that (a shuffle over data that changed), give the
-rows ids of their own.
+Rows that say the same in two partitions are two jobs. So a row that moves to another partition
+would be a second job. A named run that is executed again refuses to write a row which an earlier
+execution wrote from another partition: its table is divided otherwise now. Within one execution, if
+a plan may move rows (a shuffle over data that changed), give the rows ids of their own.
 """
 
 from __future__ import annotations
@@ -31,16 +33,17 @@ from functools import partial
 from hashlib import blake2b
 from typing import TypeVar, cast
 
+import numpy as np
 import redis
 
-from rqueue.errors import LifecycleError, RedisUnavailable, ScriptError
+from rqueue.errors import ConfigError, LifecycleError, RedisUnavailable, ScriptError
 from rqueue.model.ids import digits62, shortened
 from rqueue.model.signing import Signer
 from rqueue.model.terms import NORMAL_TERMS
 from rqueue.protocol import commands
 from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import Accepted, Note
-from rqueue.protocol.commands.write_log import written_marks
+from rqueue.protocol.commands.write_log import write_logs, written_marks
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.put_buffer import BATCH_BYTES, backoff
 from rqueue.spark.write.rows import Job
@@ -60,7 +63,10 @@ FLIGHTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Which part of which write this is, and how it is to be done. Times are seconds."""
+    """Which part of which write this is, and how it is to be done. Times are seconds.
+
+    execution: of a named run, tells this execution from those before; "" where none is compared.
+    """
 
     run: str
     epoch: int
@@ -69,6 +75,7 @@ class Task:
     rows_per_second: float
     patience: float
     remember: float
+    execution: str = ""
 
 
 @dataclass(slots=True)
@@ -94,10 +101,11 @@ class _Ids:
     __slots__ = ("_equal", "_person", "_prefix", "_salt", "_seen")
 
     def __init__(self, run: str, epoch: int, partition: int, queue: str) -> None:
-        text = f"{run}\0{epoch}\0{partition}\0{queue}".encode()
-        seed = blake2b(text, digest_size=38).digest()
-        self._salt, self._person = seed[:16], seed[16:32]
-        self._prefix = shortened(seed[32:])
+        write = f"{run}\0{epoch}\0{queue}".encode()
+        seed = blake2b(write, digest_size=32).digest()
+        self._salt, self._person = seed[:16], seed[16:]
+        part = blake2b(b"%d" % partition, digest_size=6, key=seed).digest()
+        self._prefix = shortened(part)
         self._seen: set[bytes] = set()
         self._equal: dict[bytes, int] = {}
 
@@ -159,7 +167,38 @@ class _QueueWriter:
         self.length = 0
         self.step = _Step()
         self.sent: tuple[_Step, Flight[Accepted]] | None = None
+        self.elsewhere = self.marks_elsewhere()
         self.read_on()
+
+    def marks_elsewhere(self) -> np.ndarray | None:
+        """The marks of rows that earlier executions wrote from other partitions, sorted."""
+        task = self.sink.task
+        if not task.execution:
+            return None
+        logs = execute(self.sink.client, write_logs(self.keys, task.run))
+        others = [
+            partition
+            for (epoch, partition), execution in logs.items()
+            if epoch == task.epoch and partition != task.partition and execution != task.execution
+        ]
+        calls = [written_marks(self.keys, task.run, task.epoch, one, 0) for one in others]
+        found = b"".join(execute(self.sink.client, call) for call in calls)
+        return np.sort(np.frombuffer(found, np.uint64)) if found else None
+
+    def refuse_moved(self, step: _Step) -> None:
+        """Raise ConfigError if an earlier execution wrote a row of the step elsewhere."""
+        if self.elsewhere is None:
+            return
+        marks = np.frombuffer(b"".join(step.marks), np.uint64)
+        at = np.searchsorted(self.elsewhere, marks)
+        moved = self.elsewhere[np.minimum(at, len(self.elsewhere) - 1)] == marks
+        if moved.any():
+            raise ConfigError(
+                "runId",
+                f"run '{self.sink.task.run}' wrote rows of this partition from another one before:"
+                " the table is divided otherwise now, and they would be enqueued twice. Divide it"
+                " as it was (repartition), or give the rows ids of their own (idColumn)",
+            )
 
     def read_on(self) -> None:
         """Learn what other attempts have written."""
@@ -193,6 +232,7 @@ class _QueueWriter:
         if self.written:
             step = self.left_of(step)
         if step.marks:
+            self.refuse_moved(step)
             self.sent = step, self.sink.begin(self, self.call(step))
 
     def settle(self) -> None:
@@ -249,7 +289,8 @@ class _QueueWriter:
         task = self.sink.task
         keep_ms = round(task.remember * 1000)
         marks = b"".join(step.marks)
-        note = Note(task.run, task.epoch, task.partition, self.length, keep_ms, marks)
+        log = task.run, task.epoch, task.partition, self.length
+        note = Note(*log, keep_ms, marks, task.execution)
         flat = self.signed(step) if self.sink.signer else step.flat
         terms = step.terms[0]
         if step.terms.count(terms) == len(step.terms):

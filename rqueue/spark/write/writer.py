@@ -68,7 +68,12 @@ class Written(datasource.WriterCommitMessage):
 
 class _Writer:
     """What both writers are: the table, where Redis is, and how rows get there. It is pickled and
-    sent to the executors."""
+    sent to the executors.
+
+    execution: see `Task`. Rows that bring their ids may move.
+    """
+
+    execution = ""
 
     def __init__(self, options: JobsWrite, schema: StructType, overwrite: bool) -> None:
         if overwrite:
@@ -101,6 +106,7 @@ class _Writer:
             options.max_rows_per_second or 0.0,
             options.patience,
             options.remember,
+            self.execution,
         )
         signer = access.signer
         aside = None
@@ -167,6 +173,8 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):
     def __init__(self, options: JobsWrite, schema: StructType, overwrite: bool) -> None:
         super().__init__(options, schema, overwrite)
         self.run = options.run_id or new_id()
+        if options.run_id is not None and not self.table.has_ids:
+            self.execution = new_id()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write one partition, in a task."""

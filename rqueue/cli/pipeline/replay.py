@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 @click.option(
     "--until", type=filled, metavar="WHEN", help="Rows of the lake before: a time, or 1h (ago)."
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most, under one name; oldest first.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="At most, under one name; oldest first."
+)
 @click.option("--rate", type=click.FloatRange(0), default=0.0, metavar="N", help="Jobs a second.")
 @click.option(
     "--to", "to_queue", type=filled, metavar="QUEUE", help="Into another queue than their own."

@@ -9,11 +9,11 @@ has to bear an inner call: it is changed in one step, or looked at again after t
 from __future__ import annotations
 
 import os
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 from weakref import WeakSet
 
-__all__ = ["new_lock"]
+__all__ = ["new_gate", "new_lock"]
 
 _all: WeakSet[Any] = WeakSet()
 
@@ -25,10 +25,18 @@ def new_lock() -> Any:
     return lock
 
 
+def new_gate() -> Any:
+    """A lock that one thread may close and another one open. Only for threads of ours, in which no
+    call of the application's is under way."""
+    gate = Lock()
+    _all.add(gate)
+    return gate
+
+
 def _free() -> None:
     """In a forked child: the threads that had the locks are not there."""
     for lock in list(_all):
-        if not lock._is_owned():
+        if not (hasattr(lock, "_is_owned") and lock._is_owned()):
             lock._at_fork_reinit()
 
 

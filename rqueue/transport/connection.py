@@ -7,7 +7,6 @@ what was lost.
 
 from __future__ import annotations
 
-import select
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import KNOWN, Exchange
 from rqueue.protocol.slots import Address
 from rqueue.transport.knock import AnyKnock, Knock
+from rqueue.transport.readable import readable
 from rqueue.transport.resp import Command, Framing
 from rqueue.transport.sentinel import sentinels_of
 from rqueue.transport.socket_connection import SocketConnection
@@ -149,7 +149,7 @@ class Connection(SocketConnection):
         sock = self.socket
         if sock is None or (self.unread is not None and self.unread()):
             return True
-        return bool(select.select([sock], (), (), within)[0])
+        return bool(readable([sock], within))
 
     def overdue(self) -> Exception:
         """The reply to what was sent is not waited for any more: the connection is closed. Returns

@@ -11,6 +11,7 @@ import select
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from math import ceil
 from time import monotonic
 from typing import Protocol
 
@@ -95,11 +96,12 @@ class Knock:
         until = monotonic() + within
         while True:
             left = max(0.0, until - monotonic())
-            readable, writable, _ = select.select(
-                [self._socket], () if self._asked else [self._socket], (), left
-            )
-            if readable or not writable:
-                return bool(readable)
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN | (0 if self._asked else select.POLLOUT))
+            event = next((event for _, event in poll.poll(ceil(left * 1000))), 0)
+            # an end of the connection too can be read
+            if not event or event & ~select.POLLOUT:
+                return bool(event)
             self._asked = True
             with suppress(OSError):  # then the end of the connection can be read
                 self._socket.send(b"PING\r\n")

@@ -6,7 +6,6 @@ with an event `reconnected`, after which its consumer pulls.
 
 from __future__ import annotations
 
-import select
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -16,6 +15,7 @@ from redis import exceptions as rx
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError, SlotBusy
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.connection import Connection
+from rqueue.transport.readable import readable
 
 LISTEN_S = 60
 """Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
@@ -91,7 +91,7 @@ class WakeListener:
             most = LISTEN_S + SLACK_S
             wanted = most if timeout is None else min(timeout, most)
             watched = [sock] if interrupt is None else [sock, interrupt]
-            if sock not in select.select(watched, (), (), max(0.0, wanted))[0]:
+            if sock not in readable(watched, wanted):
                 if monotonic() - self._armed_at > most:
                     # the blocked command has had no answer, not even that its time is over
                     self._disarm()
@@ -156,7 +156,7 @@ def first_readable(
     if None in sockets:
         return [one for one, sock in zip(listeners, sockets, strict=True) if sock is None]
     wanted = LISTEN_S + SLACK_S if timeout is None else min(timeout, LISTEN_S + SLACK_S)
-    ready, _, _ = select.select([*sockets, *others, interrupt], (), (), max(0.0, wanted))
+    ready = readable([*sockets, *others, interrupt], wanted)
     if not ready:
         return list(listeners)  # one of them may have been silent for too long
     return [one for one, sock in zip(listeners, sockets, strict=True) if sock in ready]

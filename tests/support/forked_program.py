@@ -12,7 +12,6 @@ import atexit
 import json
 import os
 import runpy
-import select
 import signal
 import socket
 import subprocess
@@ -23,6 +22,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
+
+from rqueue.transport.readable import readable
 
 ROOT = Path(__file__).resolve().parents[2]
 PATH = f"{ROOT}:{ROOT / 'workers'}"
@@ -90,7 +91,7 @@ class ForkedProgram:
         self.send_signal(signal.SIGKILL)
 
     def _wait(self, seconds: float | None) -> int | None:
-        if self._code is None and select.select([self._ended], (), (), seconds)[0]:
+        if self._code is None and readable([self._ended], seconds):
             os.close(self._ended)
             self._code = os.waitstatus_to_exitcode(self._forker.ask({"reap": self.pid}))
         return self._code

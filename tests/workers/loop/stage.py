@@ -9,7 +9,6 @@ events.
 from __future__ import annotations
 
 import asyncio
-import select as real_select
 import selectors
 import sys
 import threading
@@ -18,6 +17,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
+
+from rqueue.transport.readable import readable as real_readable
 
 STUCK_S = 60.0
 """Real seconds after which an actor that does not come back to a waiting point counts as stuck."""
@@ -167,24 +168,18 @@ class Stage:
         """Stands for `time.monotonic`."""
         return self.now
 
-    def select(
-        self, r: Iterable[Any], w: Iterable[Any], x: Iterable[Any], timeout: float | None = None
-    ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Stands for `select.select`."""
-        r = list(r)
-
-        def look() -> tuple[list[Any], list[Any], list[Any]]:
-            return real_select.select(r, w, x, 0)
-
+    def readable(self, watched: Iterable[Any], seconds: float | None) -> list[Any]:
+        """Stands for `rqueue.transport.readable.readable`."""
+        watched = list(watched)
         actor = self.me
         if actor is None:
-            return real_select.select(r, w, x, timeout)
-        found = look()
-        if any(found) or (timeout is not None and timeout <= 0):
+            return real_readable(watched, seconds)
+        found = real_readable(watched, 0)
+        if found or (seconds is not None and seconds <= 0):
             self._looked(actor)
             return found
-        self.wait(lambda: any(look()), timeout)
-        return look()
+        self.wait(lambda: bool(real_readable(watched, 0)), seconds)
+        return real_readable(watched, 0)
 
     def _looked(self, actor: Actor) -> None:
         self._check(actor)
@@ -241,10 +236,6 @@ class Stage:
         return "\n".join(stacks)
 
     # -- what stands for the things that threads wait with -----------------------------------------
-
-    def module_select(self) -> SimpleNamespace:
-        """Stands for the module `select`."""
-        return SimpleNamespace(select=self.select)
 
     def module_threading(self) -> SimpleNamespace:
         """Stands for the module `threading`, where events are made."""

@@ -104,14 +104,14 @@ class World:
             put(patch.object(module, "monotonic", stage.monotonic))
         put(patch("rqueue.protocol.scripts.SCRIPTS", self.scripts))
         for name in ("rqueue.transport.wake_listener", "rqueue.transport.connection"):
-            put(patch(f"{name}.select", stage.module_select()))
+            put(patch(f"{name}.readable", stage.readable))
         put(patch("threading.Thread.start", lambda thread: stage.start(thread)))
         put(patch.object(outage, "random", lambda: 0.5))
         for module in (hearing, shutdown):
-            put(patch.object(module, "select", stage.module_select()))
+            put(patch.object(module, "readable", stage.readable))
         for module in (news, standby_thread):
             put(patch.object(module, "threading", stage.module_threading()))
-        put(patch.object(hearing, "Lock", stage.lock))
+        put(patch.object(hearing, "new_lock", stage.lock))
         put(patch.object(threads, "SimpleQueue", stage.simple_queue))
         put(patch.object(event_loop, "_new_loop", self._loop))
         for module in (threads, event_loop, standby_thread):

@@ -5,7 +5,6 @@ Of a cluster every master is looked at: a queue may move to any of them.
 
 from __future__ import annotations
 
-import select
 import signal
 import time
 from collections.abc import Sequence
@@ -36,6 +35,7 @@ from rqueue.settings import Settings
 from rqueue.transport.cluster import NodeConnection, cluster_of
 from rqueue.transport.cluster_client import node_options
 from rqueue.transport.connection import Connection
+from rqueue.transport.readable import readable
 from rqueue.transport.redis_client import is_cluster, open_client
 from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.server_check import ServerFacts, read_facts, server_facts
@@ -81,7 +81,7 @@ def pass_through(settings: Settings, queues: Sequence[str], patience: float, inb
                         log.warning("%s; waiting", error)
                     else:
                         log.warning("%s; waiting at most %g s", describe(error), patience)
-            select.select([inbox], (), (), PAUSE)
+            readable([inbox], PAUSE)
             if {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT} & set(inbox.take()):
                 return False
     finally:

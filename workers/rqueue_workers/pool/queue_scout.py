@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 from collections.abc import Callable, Container
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any
 from rqueue.errors import ConfigError, RQueueError
 from rqueue.logs import logger
 from rqueue.tasks.registry import registry
+from rqueue.transport.readable import readable
 from rqueue_workers.pool.children import forked
 from rqueue_workers.pool.exit_cause import ExitCause
 from rqueue_workers.pool.served_queues import with_shards
@@ -141,11 +141,11 @@ class QueueFinder:
         scout = QueueScout(self._spec, self._inbox, self._lifeline)
         while True:
             watched: list[Any] = [self._inbox, scout]
-            readable, _, _ = select.select(watched, (), ())
+            heard = readable(watched, None)
             if {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT} & set(self._inbox.take()):
                 scout.cancel()
                 return None
-            if scout in readable:
+            if scout in heard:
                 return scout.found()
 
     def ask_again(self, close: Callable[[], None]) -> bool:

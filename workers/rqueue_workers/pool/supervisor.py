@@ -2,13 +2,12 @@
 
 It renews their leases (also while a job holds the interpreter for an hour), reclaims at once what
 a dead one held, enforces hard limits, replaces the dead, and lets the pool leave in good order.
-One thread, one select: a signal, an answer of Redis, or the next thing that is due.
+One thread, one poll: a signal, an answer of Redis, or the next thing that is due.
 """
 
 from __future__ import annotations
 
 import logging
-import select
 import signal
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from rqueue.logs import logger
 from rqueue.protocol.advice import describe
 from rqueue.settings import redact
 from rqueue.transport.lease_renewer import renewal_interval
+from rqueue.transport.readable import readable
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog
@@ -125,7 +125,7 @@ class Supervisor:
             redact(settings.url),
         )
         interval = renewal_interval(settings.lease_ms)
-        readable: list[Any] = []
+        heard: list[Any] = []
         while True:
             now = time.monotonic()
             for number in self._inbox.take():
@@ -149,13 +149,13 @@ class Supervisor:
                 self._served.advance()
             if roll and self._stage == WORKING:
                 self._roll()
-            self._pending.step(now, readable)
-            if (found := self._finder.answer(readable)) is not None:
+            self._pending.step(now, heard)
+            if (found := self._finder.answer(heard)) is not None:
                 self._served.add(found)
                 self._roll()
             if self._over(now):
                 break
-            readable = self._sleep()
+            heard = self._sleep()
         self._pending.close()
         lifeline.close()
         log.info("pool %s: ended with exit code %d", self._processes.name, self._code)
@@ -177,8 +177,7 @@ class Supervisor:
         moments += [
             now + max(0.01, (now - m.forked_at) / 8) for m in self._processes if not m.ready
         ]
-        readable, _, _ = select.select(watched, (), (), max(0.0, min(moments) - now))
-        return readable
+        return readable(watched, min(moments) - now)
 
     def _over(self, now: float) -> bool:
         if self._stage == WORKING or len(self._processes):

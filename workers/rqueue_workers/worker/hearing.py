@@ -3,7 +3,6 @@ that come with them or with a reply."""
 
 from __future__ import annotations
 
-import select
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -16,6 +15,7 @@ from rqueue.model.job_order import overtakers
 from rqueue.model.locks import new_lock
 from rqueue.protocol.error_mapping import is_wrong_type
 from rqueue.protocol.wake import JOB, Wake
+from rqueue.transport.readable import readable
 from rqueue.transport.wake_listener import first_readable
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage
@@ -220,7 +220,7 @@ class Hearing(Membership):
         ]
         calls = self._awaited() if self.routes[0].apart else []
         if not routes:  # all queues are damaged, or those that are not cannot be reached
-            select.select([interrupt, *calls], (), (), timeout)
+            readable([interrupt, *calls], timeout)
             return False
         if len(routes) == 1 and not calls:
             (route,) = routes
@@ -250,7 +250,7 @@ class Hearing(Membership):
         if ways and not any(way.stirs(now) for way in ways):
             left = min(seconds, *(way.look_at - now for way in ways))
             awaited = [way.socket for way in ways if way.socket is not None]
-            select.select(awaited, (), (), max(0.0, left))
+            readable(awaited, left)
 
     def _heard_first(
         self, routes: Sequence[Route], timeout: float | None, interrupt: int, calls: Sequence[Any]

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from rqueue.errors import LifecycleError, RQueueError, ServerError
 from rqueue.logs import logger
-from rqueue.model.locks import new_lock
+from rqueue.model.locks import new_gate, new_lock
 from rqueue.protocol.call import ScriptCall
 from rqueue.transport.connection import Connection
 
@@ -38,7 +38,7 @@ class Reporter:
     without a thread, each report is sent where it is made."""
 
     def __init__(self, like: Connection, *, at_once: bool = False) -> None:
-        self._sending = new_lock()
+        self._sending = new_gate()
         """Held while something is sent, or nothing may be."""
         self._paused = False
         self._like = like
@@ -68,8 +68,11 @@ class Reporter:
     @contextmanager
     def sending(self) -> Iterator[None]:
         """Around what is sent from here: one after the other."""
-        with self._sending:
-            yield
+        if self._at_once:
+            yield  # from the job's thread, where another call may be in the middle of this one
+        else:
+            with self._sending:
+                yield
 
     @contextmanager
     def quiet(self) -> Iterator[None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
 import sys
 import threading
@@ -13,6 +12,7 @@ from math import inf
 from time import monotonic
 from types import FrameType
 
+from rqueue.transport.readable import readable
 from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, StatusPage
 
 _PR_SET_PDEATHSIG = 1
@@ -126,5 +126,5 @@ class Stop:
 
     def pause(self, seconds: float) -> None:
         """Wait, but not longer than until something happens."""
-        if select.select([self.fd], (), (), max(0.0, seconds))[0]:
+        if readable([self.fd], seconds):
             self.clear()

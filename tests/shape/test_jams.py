@@ -1,4 +1,4 @@
-"""No lock can be jammed by a call inside of a call, or by a fork: all are made by `new_lock`."""
+"""What a call inside of a call, a fork, or many descriptors would jam is not used."""
 
 import ast
 from collections.abc import Iterator
@@ -25,4 +25,10 @@ def test_locks_are_made_in_one_place() -> None:
         plain = kind in JAMMED or (kind == "Condition" and not call.args)
         if plain and not name.startswith("asyncio.") and file != HOME:
             found.append(f"{file}:{call.lineno} {name}")
+    assert found == []
+
+
+def test_nothing_waits_by_select() -> None:
+    """It refuses descriptors from 1,024 up, which an application may well have."""
+    found = [f"{file}:{call.lineno}" for file, name, call in calls() if name == "select.select"]
     assert found == []

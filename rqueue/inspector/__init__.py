@@ -8,6 +8,7 @@ from rqueue.inspector.consumers import ConsumerInfo
 from rqueue.inspector.dead_letters import DeadFilter
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.doctor.findings import INVARIANTS, Finding
+from rqueue.inspector.ended_jobs import EndedJob, EndedJobs
 from rqueue.inspector.inspector import Inspector
 from rqueue.inspector.jobs import BROWSABLE, Look, Page
 from rqueue.inspector.queues import QueueInfo, Survey
@@ -20,6 +21,8 @@ __all__ = [
     "ConsumerInfo",
     "DeadFilter",
     "Doctor",
+    "EndedJob",
+    "EndedJobs",
     "Finding",
     "FoundQueues",
     "Inspector",

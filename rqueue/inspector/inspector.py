@@ -13,6 +13,7 @@ import redis
 
 from rqueue.errors import QueueSharded, UnknownJob, UnknownQueue
 from rqueue.inspector import dead_letters as dead_
+from rqueue.inspector import ended_jobs as ended_
 from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
 from rqueue.inspector import queues as queues_
@@ -330,6 +331,14 @@ class Inspector:
         from `last_rows`, or of each queue the last entry seen; None: from now. Raises
         UnknownQueue."""
         return follow(self.parts(queue), after, lambda: self.parts(queue))
+
+    def ended_jobs(
+        self, queue: str, after: Mapping[str, str] | None = None
+    ) -> Iterator[ended_.EndedJobs]:
+        """The ends of jobs since a place, in batches, up to now: acks, and every other end,
+        whatever its cause. after: of the last batch that was read; None: all that the history has.
+        Raises UnknownQueue."""
+        return ended_.ended_jobs(self.parts(queue), after)
 
     def stats(
         self,

@@ -1,7 +1,9 @@
 """Middleware, context, lifespans, dependencies and typed arguments, in real worker processes."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -203,6 +205,7 @@ def test_the_page_about_hooks(
 ) -> None:
     (tmp_path / "hooks_page.py").write_text(blocks("hooks.md"))
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # where its table is
     monkeypatch.setenv("RQUEUE_URL", workers.url)
     monkeypatch.setenv("RQUEUE_NAMESPACE", workers.name)
     settings = Settings(url=workers.url, namespace=workers.name, lease_ms=600_000)
@@ -220,7 +223,13 @@ def test_the_page_about_hooks(
         lost = queue.send("hooks_page.bill", [{"number": "x", "total": 1}])
         with pytest.raises(JobFailed, match=r"order\.number: Input should be a valid integer"):
             lost.result(PATIENCE)
-        counts = queue.counts()
-        assert (counts.ready, counts.dead) == (0, 1), "also the three of the page are done"
+        queue.send("shop.mirror").result(PATIENCE)
+        with closing(sqlite3.connect(tmp_path / "shop.db")) as table:
+            states = dict(table.execute("SELECT job, state FROM runs"))
+            assert table.execute("SELECT error FROM runs WHERE job = ?", [lost.id]).fetchone() == (
+                "rqueue.errors.BadArguments",
+            )
+        assert states.pop(lost.id) == "dead"
+        assert [*states.values()] == ["done"] * 6, "also the three of the page are done"
         assert child.leave() == 0
         queue.redis.unlink(*list(queue.redis.scan_iter(f"{workers.name}:*", 1000)))

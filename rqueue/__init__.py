@@ -68,7 +68,7 @@ from rqueue.tasks.limits import Concurrency, Rate
 from rqueue.tasks.middleware import Middleware, WorkerInfo
 from rqueue.tasks.options import Options
 from rqueue.tasks.other_words import MODULE_WORDS as _MODULE_WORDS
-from rqueue.tasks.registry import Registry
+from rqueue.tasks.registry import Registry, registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.tasks.shares import Share
@@ -219,6 +219,7 @@ __all__ = [
     "disconnect",
     "group",
     "queue",
+    "registry",
     "stream",
     "task",
     "worker_connection",

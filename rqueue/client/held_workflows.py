@@ -88,9 +88,9 @@ class HeldWorkflowHandle(WorkflowHandle[R]):
         self._held.require_sent()
         return super().result(timeout)
 
-    def cancel(self, *, held: bool = True) -> int:
+    def cancel(self, *, held: bool = True, running: bool = False, kill: bool = False) -> int:
         """Cancel all its jobs, as `WorkflowHandle.cancel`."""
-        return self._held.drop() or super().cancel(held=held)
+        return self._held.drop() or super().cancel(held=held, running=running, kill=kill)
 
 
 class AsyncHeldWorkflowHandle(AsyncWorkflowHandle[R]):
@@ -106,6 +106,6 @@ class AsyncHeldWorkflowHandle(AsyncWorkflowHandle[R]):
         self._held.require_sent()
         return await super().result(timeout)
 
-    async def cancel(self, *, held: bool = True) -> int:
+    async def cancel(self, *, held: bool = True, running: bool = False, kill: bool = False) -> int:
         """Cancel all its jobs, as `AsyncWorkflowHandle.cancel`."""
-        return self._held.drop() or await super().cancel(held=held)
+        return self._held.drop() or await super().cancel(held=held, running=running, kill=kill)

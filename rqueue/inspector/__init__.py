@@ -4,6 +4,7 @@ Everything reads in pages and changes nothing unless its name says so. `Inspecto
 it returns are plain dataclasses, times in ms since the epoch by Redis's clock.
 """
 
+from rqueue.inspector.cancelling import CancelAnswer
 from rqueue.inspector.consumers import ConsumerInfo
 from rqueue.inspector.dead_letters import DeadFilter
 from rqueue.inspector.doctor.doctor import Doctor
@@ -18,6 +19,7 @@ from rqueue.transport.key_scan import FoundQueues
 __all__ = [
     "BROWSABLE",
     "INVARIANTS",
+    "CancelAnswer",
     "ConsumerInfo",
     "DeadFilter",
     "Doctor",

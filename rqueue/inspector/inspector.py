@@ -18,6 +18,7 @@ from rqueue.inspector import history as history_
 from rqueue.inspector import jobs as jobs_
 from rqueue.inspector import queues as queues_
 from rqueue.inspector import stats as stats_
+from rqueue.inspector.cancelling import CancelAnswer, cancel_jobs, with_workflows
 from rqueue.inspector.consumers import ConsumerInfo, list_consumers
 from rqueue.inspector.doctor.doctor import Doctor
 from rqueue.inspector.following import BLOCK_MS, follow
@@ -231,6 +232,38 @@ class Inspector:
         if queue is None and found.missing:
             raise missing_error(self.redis, found.missing)
         raise unknown
+
+    def cancel(
+        self,
+        id: str,
+        queue: str | None = None,
+        *,
+        workflow: bool = False,
+        held: bool = True,
+        running: bool = False,
+        kill: bool = False,
+        timeout: float = 10.0,
+    ) -> list[CancelAnswer]:
+        """Cancel a job by its id; what became of it, and of the others that were cancelled.
+
+        - queue: its queue; None: it is searched for in all.
+        - workflow: all jobs that it waits for too. With the id of the last call that is the whole
+          workflow, through all its queues.
+        - held, running, kill: as of `Queue.cancel`. timeout: seconds to wait, for all of them,
+          until the code that is to be stopped runs no more.
+
+        Raises UnknownJob.
+        """
+        found = [self.job(id, queue).job]
+        return cancel_jobs(
+            self,
+            with_workflows(self, found) if workflow else found,
+            found if workflow else (),
+            held=held,
+            running=running,
+            kill=kill,
+            timeout=timeout,
+        )
 
     def _everything(self, names: list[str]) -> Parts:
         """These queues here, and the shards of those that are spread."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
+from rqueue.model.ids import check_id
 from rqueue.model.parents import (
     CHAIN_MAX,
     PARENTS_MAX,
@@ -64,6 +65,15 @@ class Workflow(Enqueues[R]):
     def signatures(self) -> Iterator[Signature[Any]]:
         """All calls in it."""
         raise NotImplementedError
+
+    def calls(self, id: str) -> dict[str, Signature[Any]]:
+        """The ids that its jobs have if it is enqueued under `id`, and the call that each one is.
+        Nothing is enqueued. Raises BadArguments and ConfigError."""
+        return {
+            str(step.request.options.id): step.call
+            for step in self.steps(check_id(id))
+            if step.call is not None
+        }
 
     def results_of(self, id: str) -> list[str]:
         """The ids of the jobs whose results are its own, where it is enqueued as `id`."""
@@ -120,6 +130,16 @@ class Signature(Workflow[R]):
     failures: tuple[Signature[Any], ...] = ()
     on_failure: OnFailure = "stop"
 
+    @property
+    def name(self) -> str:
+        """The name of its task."""
+        return self.task.name
+
+    @property
+    def queue(self) -> str:
+        """The queue that it goes to, unless all of its workflow go to another one."""
+        return self.task.queue
+
     def on_success(self, call: Signature[Any]) -> Signature[R]:
         """The same call, and another one that is made with its result when it is done."""
         expect("on_success", call, Signature, "a call: task.s(...)")
@@ -172,7 +192,7 @@ class Signature(Workflow[R]):
                     spread.add(id, step)
             dependants = spread.dependants(id, queue, to)
         counts = to is not None and to.queue == queue
-        yield Step(self.request(id, wants, queue), waits, counts, dependants)
+        yield Step(self.request(id, wants, queue), waits, counts, dependants, self)
         if before is not None and before.workflow is not None:
             name = id if before.many else f"{id}.0"
             yield from before.workflow.placed(name, Dependant(queue, wants), before.before, spread)
@@ -210,7 +230,9 @@ class Signature(Workflow[R]):
             takes: Any = "nothing" if call.immutable else "result"
             waits = Parents(1, takes, "failed", (id,), where)
             its = call.task.queue if queue else ""
-            yield Step(call.request(f"{id}-error{number}", takes == "result", its), waits)
+            yield Step(
+                call.request(f"{id}-error{number}", takes == "result", its), waits, call=call
+            )
 
 
 def _queues(calls: Iterable[Signature[Any]]) -> tuple[str, ...]:

@@ -38,12 +38,13 @@ class Callee(Protocol):
 class Step(NamedTuple):
     """One job of a workflow, its id among its options, and its queue: "" = that of all. waits: what
     it waits for. counts: the job that its id is derived from waits for it. dependants: in a
-    workflow of several queues, jobs that wait for it."""
+    workflow of several queues, jobs that wait for it. call: the signature that it is made of."""
 
     request: JobRequest
     waits: Parents | None = None
     counts: bool = False
     dependants: tuple[str, ...] = ()
+    call: Any = None
 
 
 class Spread:

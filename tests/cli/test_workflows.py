@@ -69,6 +69,16 @@ def test_a_workflow_of_several_queues_is_shown_and_cancelled(
     assert {one["cancelled"] for one in answers} == {True}
 
 
+def test_what_waits_is_cancelled_first_also_with_force(read: Read, queue: Queue) -> None:
+    queue.enqueue_workflow(chain(double.s(1), double.s(), double.s()), id="forced")
+    answers = read("cancel", "forced", "--workflow", "--running", "-q", queue.name, "--yes")
+    assert [(one["id"], one["was"]) for one in answers] == [
+        ("forced", "stopped"),
+        ("forced.0", "stopped"),
+        ("forced.0.0", "stopped"),
+    ]
+
+
 def test_a_stream_that_goes_on(run: Run, read: Read, queue: Queue) -> None:
     on = ("-q", queue.name)
     flow = OpenStream(queue, "w")

@@ -58,7 +58,7 @@ def played(q: QueueFixture, c: Consumer, tree: Node, id: str, random: Random) ->
     tree.wired(None)
     calls = {one.name: one for one in tree.calls()}
     workflow = tree.workflow()
-    ids = {step.request.args[-1]: str(step.request.options.id) for step in workflow.steps(id)}
+    ids = {made.args[-1]: made_id for made_id, made in workflow.calls(id).items()}
     if lacking := calls.keys() - ids.keys():
         return [f"{sorted(lacking)} are no jobs"]
     q.queue.enqueue_workflow(workflow, id=id)

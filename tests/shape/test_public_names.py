@@ -112,6 +112,7 @@ PUBLIC = [
     "disconnect",
     "group",
     "queue",
+    "registry",
     "stream",
     "task",
     "worker_connection",

@@ -76,12 +76,13 @@ class AsyncWorkflowHandle(Generic[R]):
         value: R = result
         return value
 
-    async def cancel(self, *, held: bool = True) -> int:
+    async def cancel(self, *, held: bool = True, running: bool = False, kill: bool = False) -> int:
         """Cancel all its jobs, those that wait for others first, so that nothing of it begins any
-        more; returns how many had not ended. held: also those that workers run."""
+        more; returns how many had not ended. held: also those that workers run. running, kill: stop
+        their code, as `AsyncQueue.cancel` does, without waiting for its end."""
         count = 0
         for id_ in self.ids:
-            count += bool(await self._at(id_).cancel(id_, held=held))
+            count += bool(await self._at(id_).cancel(id_, held=held, running=running, kill=kill))
         return count
 
     def __repr__(self) -> str:

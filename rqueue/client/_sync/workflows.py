@@ -77,12 +77,13 @@ class WorkflowHandle(Generic[R]):
         value: R = result
         return value
 
-    def cancel(self, *, held: bool = True) -> int:
+    def cancel(self, *, held: bool = True, running: bool = False, kill: bool = False) -> int:
         """Cancel all its jobs, those that wait for others first, so that nothing of it begins any
-        more; returns how many had not ended. held: also those that workers run."""
+        more; returns how many had not ended. held: also those that workers run. running, kill: stop
+        their code, as `Queue.cancel` does, without waiting for its end."""
         count = 0
         for id_ in self.ids:
-            count += bool(self._at(id_).cancel(id_, held=held))
+            count += bool(self._at(id_).cancel(id_, held=held, running=running, kill=kill))
         return count
 
     def __repr__(self) -> str:

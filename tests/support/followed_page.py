@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,10 +56,16 @@ class FollowedPage:
             if command.endswith(" &"):
                 self._start(command.removesuffix(" &"))
                 continue
-            said = self._run(command)
+            pattern = re.escape(wanted.strip()).replace(re.escape("..."), "(.+)")
+            said = self._run(command).strip()
+            end = time.monotonic() + PATIENCE
+            # on a slow machine a page may say first that the job has not ended
+            while command.startswith("curl ") and " -d " not in command and time.monotonic() < end:
+                if re.fullmatch(pattern, said):
+                    break
+                said = self._run(command).strip()
             if wanted:
-                pattern = re.escape(wanted.strip()).replace(re.escape("..."), "(.+)")
-                found = re.fullmatch(pattern, said.strip())
+                found = re.fullmatch(pattern, said)
                 assert found, f"{command}\nprinted {said!r}\nnot    {wanted!r}\n{self.log}"
                 self._job = found[1] if found.groups() else self._job
 

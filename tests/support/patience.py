@@ -10,7 +10,7 @@ PATIENCE = 60.0
 machine that is busy with other things, what takes some ms alone may take many seconds."""
 
 
-def until(condition: Callable[[], bool], what: str, patience: float = 20) -> None:
+def until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
     """Look again and again: servers tell nobody."""
     end = time.monotonic() + patience
     pause = select.poll()

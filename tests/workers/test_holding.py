@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -59,9 +58,7 @@ def test_what_ended_before_a_long_job_is_settled_while_that_runs(workers: Worker
     workers.child()
     workers.queue.resume()
     workers.hear(key)
-    begun = time.monotonic()
-    assert done.result(PATIENCE) == "quick"
-    assert time.monotonic() - begun < 5  # some ms, on a machine with nothing else to do
+    assert done.result(PATIENCE) == "quick"  # the gate is closed all the while
     workers.go(key)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -44,11 +43,8 @@ def test_poison_jobs_in_front_do_not_stop_a_queue(
     said = f"{queue_name}-poison"
     poison = [queue.send("die_alone", [said]) for _ in range(5)]
     behind = [queue.send("innocent", [queue_name, i]) for i in range(20)]
-    began = time.monotonic()
     pool = make_pool(app=[APP], processes=2)
-    pop(client, queue_name)
-    took = time.monotonic() - began
-    assert took < 12, f"{took:.1f} s; alone on a machine it is 2 s"
+    pop(client, queue_name)  # some job behind was run, whatever became of those in front
     eventually(lambda: ended(queue), lambda: pool.log)
     for job in poison:
         assert job.state() is JobState.DEAD

@@ -121,6 +121,15 @@ def test_a_lease_that_ended_unseen_is_reclaimed(
     assert queue.counts().ready == 2
 
 
+def test_a_lease_that_ended_without_a_job_is_a_note(
+    doctor: Doctor, queue: Queue, client: redis.Redis, base: str, consumer: Make
+) -> None:
+    consumer(name="c", jobs=9)
+    client.zadd(base + "consumers", {"c": 1000})
+    (finding,) = doctor.check_queue(queue.name)
+    assert (finding.kind, finding.severity) == ("lease-ended", "note")
+
+
 # -- liveness --------------------------------------------------------------------------------------
 
 

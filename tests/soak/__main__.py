@@ -12,8 +12,10 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.soak.faults.catalogue import CATALOGUE, select
-from tests.soak.field import LEASE_S
+from tests.soak.field import LEASE_S, RATE
 from tests.soak.report import as_json, print_report
+from tests.soak.scenarios import SCENARIOS
+from tests.soak.scenarios import choose as choose_scenarios
 from tests.soak.servers import choose
 from tests.soak.soak import Soak
 from tests.support.redis_server import MissingServer, binaries
@@ -28,6 +30,7 @@ def main() -> int:
     try:
         binary = choose(options.server)
         faults = select(_names(options.faults), _names(options.without))
+        scenarios = choose_scenarios(_names(options.scenarios))
     except (MissingServer, ValueError) as error:
         print(f"soak: {error}", file=sys.stderr)
         return 2
@@ -39,6 +42,7 @@ def main() -> int:
         options.minutes * 60,
         seed,
         faults,
+        scenarios,
         rate=options.rate,
         pressure=options.pressure,
         lease=options.lease,
@@ -62,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m tests.soak",
         description="Real pools, producers and consumers on a real Redis, faults all the time, "
         "and a verdict by records kept outside Redis.",
-        epilog=f"servers here: {', '.join(sorted(binaries()))}. faults: {', '.join(CATALOGUE)}",
+        epilog=f"servers here: {', '.join(sorted(binaries()))}. scenarios: "
+        f"{', '.join(SCENARIOS)}. faults: {', '.join(CATALOGUE)}",
     )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, help="of the schedule; default: a new one")
@@ -71,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         "--faults", default="", help="a,b=2,net-: only these, with weights; a- is a prefix"
     )
     parser.add_argument("--without", default="", help="a,b-: all but these")
-    parser.add_argument("--rate", type=float, default=12.0, help="jobs a second and producer")
+    parser.add_argument("--scenarios", default="", help="a,b: only these; default: all")
+    parser.add_argument("--rate", type=float, default=RATE, help="jobs a second and producer")
     parser.add_argument("--pressure", type=float, default=1.0, help="factor of the faults' rate")
     parser.add_argument("--lease", type=float, default=LEASE_S, help="seconds")
     parser.add_argument("--json", action="store_true")

@@ -17,14 +17,15 @@ from rqueue.errors import Undecodable
 from rqueue.inspector import Inspector
 from rqueue.model.history_batch import read_entry
 from rqueue.tasks.options import Options
-from tests.soak.field import QUEUES, Field
+from tests.soak.field import Field
 from tests.soak.tasks import Wanted
 
 PRODUCERS_S = 40.0
 POOLS_S = 20.0
 PAGE = 500
-EXPECTED_KEYS = ("meta", "history")
-"""What stays of a queue that is at rest; all other keys must have a lifetime."""
+EXPECTED_KEYS = ("meta", "history", "rates")
+"""What stays of a queue that is at rest (of rates the last buckets that were used); all other keys
+must have a lifetime."""
 
 TRACEBACK = "Traceback (most recent call last"
 WANTED = f"{Wanted.__module__}.{Wanted.__name__}"
@@ -51,15 +52,23 @@ class Ending:
         self._say("producers end")
         for name in self._field.keeper.end("producer", PRODUCERS_S):
             self._record("late", program=name)
+        for name in self._field.keeper.end("relay", PRODUCERS_S):
+            self._record("late", program=name)
+        self._field.finish()
+        for name in self._field.retire_old_code(POOLS_S):
+            self._record("late", program=name)
         self._field.late_pool()
         self._say("what is left runs")
         with self._field.inspector() as inspector:
             self._drained(inspector)
+            for scenario in self._field.scenarios:
+                scenario.look(self._field)
             self._ended(inspector.redis)
             self._last_jobs()
             self._drained(inspector)
             self._doctor(inspector)
-            self._history(inspector.redis)
+            self._history(inspector)
+            self._counters(inspector)
             self._dead(inspector)
             self._say("consumers and pools end")
             for kind in ("consumer", "pool"):
@@ -77,7 +86,7 @@ class Ending:
             proxy.release()
             proxy.accept()
             proxy.dribble(0)
-        for name in QUEUES:
+        for name in self._field.plain_queues:
             queue = self._field.queue(name)
             queue.resume()
             queue.close()
@@ -97,23 +106,44 @@ class Ending:
                     ready=info.ready,
                     scheduled=info.scheduled,
                     held=info.held,
+                    blocked=info.blocked,
+                    deferred=info.deferred,
+                    outgoing=info.outgoing,
                 )
 
     def _doctor(self, inspector: Inspector) -> None:
+        """What it finds, and still finds when it has looked again for a while: a lease may have
+        ended whose next renewal is to come."""
         doctor = inspector.doctor()
-        for name in inspector.queue_names():
-            for finding in doctor.check_queue(name):
-                if finding.severity == "problem":
-                    self._record("finding", queue=name, kind=finding.kind, said=finding.says[:300])
+        until = time.monotonic() + min(self._patience, 2 * self._field.lease)
+        while True:
+            findings = [
+                (name, finding)
+                for name in inspector.queue_names()
+                for finding in doctor.check_queue(name)
+                if finding.severity == "problem"
+            ]
+            if not findings or time.monotonic() > until:
+                break
+            self._field.wait(0.2)
+        for name, finding in findings:
+            self._record("finding", queue=name, kind=finding.kind, said=finding.says[:300])
 
-    def _history(self, client: redis.Redis) -> None:
+    def _counters(self, inspector: Inspector) -> None:
+        """What the queues that pools serve say themselves of how their jobs ended."""
+        for scenario in self._field.scenarios:
+            for name in scenario.queues if scenario.served != "shards" else ():
+                counters = inspector.queue(name).counters
+                self._record("counters", queue=name, counters=counters)
+
+    def _history(self, inspector: Inspector) -> None:
         # what Redis's clock says, as the machine's monotonic one: they are on one host
         offset = time.time() - time.monotonic()
-        for name in QUEUES:
+        for name in inspector.queue_names():
             queue = self._field.queue(name)
             start = "-"
             while True:
-                page: Any = client.xrange(queue.keys.history, start, "+", count=PAGE)
+                page: Any = inspector.redis.xrange(queue.keys.history, start, "+", count=PAGE)
                 for entry, fields in page:
                     start = "(" + entry.decode()
                     written = int(entry.partition(b"-")[0]) / 1000 - offset
@@ -135,6 +165,7 @@ class Ending:
                             deaths=(row.get("cause") or {}).get("deaths", 0),
                             worker=row["worker"],
                             lasted=(row["finished"] - row["started"]) / 1000,
+                            task=row["task"],
                             written=written,
                         )
                 if len(page) < PAGE:
@@ -143,7 +174,7 @@ class Ending:
 
     def _ended(self, client: redis.Redis) -> None:
         """The records of ended jobs: consumers of one's own may write no history."""
-        for name in QUEUES:
+        for name in self._field.plain_queues:
             queue = self._field.queue(name)
             for key in (queue.keys.ended, queue.keys.ended_old):
                 for id_, _ in client.hscan_iter(key, count=1000):
@@ -168,7 +199,7 @@ class Ending:
 
     def _last_jobs(self) -> None:
         """One more job for each queue, whose records are to be gone soon, and the older ones."""
-        for name in QUEUES:
+        for name in self._field.plain_queues:
             queue = self._field.queue(name)
             queue.configure(keep=KEEP_S)
             queue.send(
@@ -179,12 +210,15 @@ class Ending:
     def _leftovers(self, client: redis.Redis) -> None:
         """Keys that nothing needs any more, and that have no lifetime."""
         expected = set()
-        for name in QUEUES:
+        for name in self._field.plain_queues:
             queue = self._field.queue(name)
             expected |= {f"{queue.keys.base}{suffix}" for suffix in EXPECTED_KEYS}
             queue.close()
         found = {key.decode() for key in client.scan_iter("rqueue:*", count=1000)}
+        spread = tuple(f"rqueue:{{{name}" for name in self._field.queues_of("shards"))
         for key in sorted(found - expected):
+            if spread and key.startswith(spread):
+                continue  # the table, and what the shards know of it
             if client.pttl(key) < 0:
                 self._record("key left", key=key)
 
@@ -206,4 +240,5 @@ class Ending:
 
 
 def _left(info: Any) -> int:
-    return int(info.ready + info.scheduled + info.held)
+    waiting = info.ready + info.scheduled + info.held + info.blocked
+    return int(waiting + info.deferred + info.outgoing)

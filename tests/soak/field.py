@@ -6,28 +6,57 @@ import os
 import random
 import signal
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from rqueue.client._sync.queue import Queue
+from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.binaries import ServerBinary
 from rqueue.inspector import Inspector
 from tests.soak.programs import Keeper, Program, Run
-from tests.soak.servers import Server
+from tests.soak.publisher import Publisher
+from tests.soak.records import READY, read_records
+from tests.soak.scenario import Scenario, Served
+from tests.soak.servers import Server, wait_for
 from tests.soak.tasks import LATE
 
 QUEUES = ("main", "side", "order", "own", "aown")
 ORDERED = ("order", "own", "aown")
 """Queues that are served by one process with one slot: there jobs begin in order."""
 
+PRODUCERS = 3
+"""How many programs the producers of the scenarios are spread over."""
+
+CODE = "SOAK_CODE"
+"""The variable that names the file which says what code a pool has."""
+
+OLD = ("pool-sync", "pool-old")
+"""Pools that do not know all tasks of their queues."""
+
+DEPLOYED = "pool-new"
+"""The pool that gets newer code now and then."""
+
+KNOWN = ("tests.soak.async_tasks", "tests.soak.scenarios")
+"""Modules with all tasks."""
+
+SHARDS = 2
+KEEP = "1h"
+RATE = 12.0
+"""Jobs a second and producer, in the mean; how often scenarios do something is in proportion."""
+
 LEASE_S = 3.0
 DRAIN_S = 5.0
+READY_S = 180
+"""Seconds that all of it may need to start, on a busy machine."""
+
 HISTORY_ROWS = 5_000_000
 """More than a soak has jobs: its verdict reads them all."""
 
 POOL = """\
-app = [{app}]
-queues = [{queues}]
+app = {app}
+queues = {queues}
 processes = {processes}
 threads = {threads}
 async_slots = 10
@@ -41,27 +70,43 @@ lease = "{lease:g}s"
 class Field:
     """One soak, running. `lease`: seconds."""
 
-    def __init__(self, binary: ServerBinary, folder: Path, seed: int, lease: float) -> None:
+    def __init__(
+        self,
+        binary: ServerBinary,
+        folder: Path,
+        seed: int,
+        lease: float,
+        scenarios: Sequence[Scenario] = (),
+    ) -> None:
         self.seed = seed
         self.lease = lease
         self.folder = folder
+        self.scenarios = scenarios
         self.run = Run(folder, f"{os.getpid()}-{folder.name}")
         self.recorder = self.run.recorder
         self.server = Server(binary, folder)
         self.keeper: Keeper
+        self._relays: list[Program] = []
         self._never = threading.Event()
 
     def start(self, rate: float) -> None:
         """Start all of it. rate: jobs a second and producer, in the mean."""
         self.server.start()
+        kept = {"history_rows_max": HISTORY_ROWS, "keep": KEEP}
         for name in QUEUES:
-            self.queue(name).configure(history_rows_max=HISTORY_ROWS, keep="1h")
+            self.queue(name).configure(**kept)
+        for scenario in self.scenarios:
+            for name, options in scenario.queues.items():
+                self._configure(scenario, name, {**kept, **options})
+            scenario.prepare(self)
         programs = [
-            self._pool("pool-sync", ("main", "side"), processes=2),
+            self._pool(OLD[0], ("main", "side"), processes=2),
             self._pool("pool-threads", ("main",), threads=4),
-            self._pool("pool-order", ("order",), app="tests.soak.tasks"),
+            self._pool("pool-order", ("order",), app=("tests.soak.tasks",)),
+            *self._scenario_pools(),
             self._consumer("sync", "own"),
             self._consumer("async", "aown"),
+            *self._relays,
             self._producer("single", "main", rate),
             self._producer("loop", "main", rate),
             self._producer("background", "main", rate),
@@ -73,9 +118,93 @@ class Field:
             self._producer("single", "own", rate / 2),
             self._producer("loop", "aown", rate / 2),
             self._producer("loop", "side", rate / 4),
+            *self._scenario_producers(rate / RATE),
         ]
         self.keeper = Keeper(programs)
         self.keeper.start()
+
+    def wait_ready(self) -> None:
+        """Wait until every scenario has its producer, and every queue a consumer. Raises
+        TimeoutError."""
+        names = {scenario.name for scenario in self.scenarios}
+
+        def ready() -> bool:
+            records = read_records(self.run.records)
+            return names <= {r["scenario"] for r in records if r["what"] == READY}
+
+        wait_for(ready, READY_S)
+        with self.inspector() as inspector:
+            queues = self.plain_queues
+            wait_for(lambda: all(inspector.queue(name).acquiring for name in queues), READY_S)
+
+    def _configure(self, scenario: Scenario, name: str, options: dict[str, Any]) -> None:
+        if scenario.served == "shards":
+            with ShardedQueue(name, self.server.master.url, shards=SHARDS) as sharded:
+                sharded.configure(**options)
+        else:
+            with self.queue(name) as queue:
+                queue.configure(**options)
+
+    def _scenario_pools(self) -> Iterator[Program]:
+        """With old and with new code side by side, with one slot, and of shards."""
+        queues = self.queues_of("pools")
+        if queues:
+            yield self._pool(OLD[1], queues, KNOWN, environment={CODE: "code-old"})
+            self.deploy(DEPLOYED)
+            code = {CODE: f"code-{DEPLOYED}"}
+            yield self._pool(DEPLOYED, queues, KNOWN, processes=2, environment=code)
+        for served in ("line", "shards"):
+            if queues := self.queues_of(served):
+                yield self._pool(f"pool-{served}", queues, KNOWN)
+
+    def _scenario_producers(self, factor: float) -> Iterator[Program]:
+        for place in range(PRODUCERS):
+            names = ",".join(scenario.name for scenario in self.scenarios[place::PRODUCERS])
+            if names:
+                url = self.server.url("producers")
+                arguments = [names, f"{factor:g}", str(self.seed), url]
+                module = "tests.soak.scenario_producer"
+                its = {"RQUEUE_URL": url}
+                yield Program("producer", f"scenarios-{place}", module, arguments, self.run, its)
+
+    def relay(self, database: str) -> None:
+        """Have a relay run, from an outbox to the queues."""
+        arguments = ["relay", database, "--poll", "200ms"]
+        module = "rqueue.contrib.sqlalchemy"
+        its = {"RQUEUE_URL": self.server.url("producers")}
+        self._relays.append(Program("relay", "relay", module, arguments, self.run, its))
+
+    def queues_of(self, served: Served) -> tuple[str, ...]:
+        """The queues of scenarios that are served so."""
+        return tuple(
+            name
+            for scenario in self.scenarios
+            if scenario.served == served
+            for name in scenario.queues
+        )
+
+    @property
+    def plain_queues(self) -> tuple[str, ...]:
+        """All queues that are one queue each."""
+        return (*QUEUES, *self.queues_of("pools"), *self.queues_of("line"))
+
+    def deploy(self, pool: str) -> None:
+        """Let processes of a pool that begin from now on have newer code."""
+        path = self.folder / f"code-{pool}"
+        version = int(path.read_text()) + 1 if path.exists() else 1
+        following = path.with_suffix(".next")
+        following.write_text(str(version))
+        following.replace(path)
+        self.recorder.write("deployed", program=pool, version=version)
+
+    def finish(self) -> None:
+        """Let each scenario have what its producers left half done, and no more come."""
+        url = self.server.master.url
+        for scenario in self.scenarios:
+            publisher = Publisher(scenario.name, self.seed, url, self.run.records)
+            scenario.resume(publisher)
+            publisher.close()
+            scenario.finish(self)
 
     def queue(self, name: str) -> Queue:
         """A queue as the soak itself uses it: past the proxies; to be closed."""
@@ -84,6 +213,11 @@ class Field:
     def inspector(self) -> Inspector:
         """Who looks at all queues, past the proxies."""
         return Inspector(self.server.master.url)
+
+    def retire_old_code(self, seconds: float) -> list[str]:
+        """End the pools that do not know all tasks: what they parked goes to others; names of those
+        that had to be killed."""
+        return self.keeper.end("pool", seconds, *OLD)
 
     def late_pool(self) -> None:
         """Start the pool that knows the task that nobody knew."""
@@ -116,7 +250,7 @@ class Field:
         self,
         name: str,
         queues: tuple[str, ...],
-        app: str = "tests.soak.async_tasks",
+        app: Sequence[str] = ("tests.soak.async_tasks",),
         processes: int = 1,
         threads: int = 0,
         environment: dict[str, str] | None = None,
@@ -124,8 +258,8 @@ class Field:
         path = self.folder / f"{name}.toml"
         path.write_text(
             POOL.format(
-                app=f'"{app}"',
-                queues=", ".join(f'"{queue}"' for queue in queues),
+                app=list(app),
+                queues=list(queues),
                 processes=processes,
                 threads=threads,
                 drain=DRAIN_S,

@@ -17,14 +17,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from tests.soak.records import FOLDER, Recorder
+from tests.soak.records import FOLDER, LIFE, Recorder
 from tests.support.forked_program import ForkedProgram
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "SOAK_RUN"
 """A variable that all processes of one run have in their environment: how what is left is found."""
 
-Kind = Literal["pool", "producer", "consumer"]
+Kind = Literal["pool", "producer", "consumer", "relay"]
 LOOK_S = 0.05
 PAUSE_S = 0.2
 """Seconds between the end of a life and the next one."""
@@ -72,7 +72,7 @@ class Program:
             "PYTHONPATH": f"{ROOT}:{ROOT / 'workers'}",
             FOLDER: str(self._run.records),
             MARK: self._run.id,
-            "SOAK_LIFE": str(self._lives),
+            LIFE: str(self._lives),
             **self._environment,
         }
         with self.log.open("ab") as out:
@@ -170,9 +170,10 @@ class Keeper:
         """The programs of a kind."""
         return [program for program in self.programs if program.kind == kind]
 
-    def end(self, kind: Kind, seconds: float) -> list[str]:
-        """End the programs of a kind in good order; names of those that had to be killed."""
-        programs = self.of(kind)
+    def end(self, kind: Kind, seconds: float, *names: str) -> list[str]:
+        """End the programs of a kind, or some of them, in good order; names of those that had to be
+        killed."""
+        programs = [its for its in self.of(kind) if not names or its.name in names]
         for program in programs:
             program.wanted = False
         for program in programs:

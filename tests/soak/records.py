@@ -18,6 +18,12 @@ import orjson
 FOLDER = "SOAK_RECORDS"
 """The variable that tells a program of the soak where its records go."""
 
+LIFE = "SOAK_LIFE"
+"""The variable that tells a program for the how-manieth time it was started."""
+
+READY = "ready"
+"""The record of a producer that is about to begin."""
+
 Record = dict[str, Any]
 
 
@@ -25,7 +31,7 @@ class Recorder:
     """Writes the records of this process; after a fork, the child's go to a file of its own."""
 
     def __init__(self, folder: str | Path | None = None, role: str = "job") -> None:
-        self._folder = Path(folder or os.environ[FOLDER])
+        self.folder = Path(folder or os.environ[FOLDER])
         self._role = role
         self._pid = 0
         self._file = -1
@@ -39,7 +45,7 @@ class Recorder:
         os.write(self._file, orjson.dumps(line) + b"\n")
 
     def _open(self, pid: int) -> None:
-        path = self._folder / f"{self._role}-{pid}.jsonl"
+        path = self.folder / f"{self._role}-{pid}.jsonl"
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._pid = pid
         self.write("process", role=self._role, parent=os.getppid())

@@ -27,6 +27,7 @@ def as_json(verdict: Verdict, evidence: Evidence, about: dict[str, Any]) -> str:
             "counts": verdict.counts,
             "faults": dict(faults),
             "begun again because": verdict.causes,
+            "cases": verdict.cases,
             "wrong": verdict.wrong,
         },
         option=orjson.OPT_INDENT_2,
@@ -54,9 +55,11 @@ def print_report(
     causes = ", ".join(f"{why} {times}" for why, times in sorted(verdict.causes.items()))
     console.print(Text(f"\nbegun again: {causes or 'none'}\n"))
 
-    table = Table("must not be", "found")
+    table = Table("must not be", "found", "of cases")
     for rule, found in verdict.wrong.items():
-        table.add_row(rule, Text(str(len(found)), style="red" if found else "green"))
+        style = "red" if found else "green"
+        cases = str(verdict.cases.get(rule, ""))
+        table.add_row(rule, Text(str(len(found)), style=style), cases)
     console.print(table)
     for rule, found in verdict.wrong.items():
         if found:

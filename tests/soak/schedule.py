@@ -10,7 +10,7 @@ from tests.soak.faults.scene import TRACKS, Fault, Track
 
 RATES: dict[Track, float] = {
     "workers": 0.3,
-    "pools": 0.1,
+    "pools": 0.15,
     "server": 0.3,
     "network": 0.6,
     "clients": 0.5,

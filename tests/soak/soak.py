@@ -11,15 +11,13 @@ from rqueue.embedded.binaries import ServerBinary
 from tests.soak.ending import Ending
 from tests.soak.evidence import Evidence, gather
 from tests.soak.faults.scene import Fault
-from tests.soak.field import LEASE_S, Field
+from tests.soak.field import LEASE_S, RATE, Field
 from tests.soak.injector import Injector
 from tests.soak.plants import Plant
 from tests.soak.records import read_records
+from tests.soak.scenario import Scenario
 from tests.soak.schedule import plan
 from tests.soak.verdict import Verdict, judge
-
-WARM_UP_S = 1.0
-"""Seconds after which the first fault may come."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Soak:
     seconds: float
     seed: int
     faults: Sequence[Fault]
-    rate: float = 12.0
+    scenarios: Sequence[Scenario] = ()
+    rate: float = RATE
     pressure: float = 1.0
     lease: float = LEASE_S
     plants: Sequence[Plant] = ()
@@ -41,12 +40,12 @@ class Soak:
 
     def run(self, say: Callable[[str], None] = lambda _said: None) -> tuple[Verdict, Evidence]:
         """Run it; what became of it. say: called with what goes on."""
-        field = Field(self.binary, self.folder, self.seed, self.lease)
+        field = Field(self.binary, self.folder, self.seed, self.lease, self.scenarios)
         planned = plan(self.seed, self.seconds, self.faults, self.pressure)
         over = threading.Event()
         field.start(self.rate)
         try:
-            over.wait(WARM_UP_S)
+            field.wait_ready()
             injector = Injector(field)
             say(f"{sum(map(len, planned.values()))} faults in {self.seconds:g} s, on {self.binary}")
             injector.start(list(planned.values()))
@@ -58,4 +57,4 @@ class Soak:
         finally:
             field.stop()
         evidence = gather(read_records(field.run.records))
-        return judge(evidence, self.lease), evidence
+        return judge(evidence, self.lease, self.scenarios), evidence

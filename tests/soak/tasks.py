@@ -13,7 +13,7 @@ import threading
 import time
 from functools import cache
 
-from rqueue import RetryPolicy, current_job, task
+from rqueue import Reject, RetryPolicy, current_job, task, worker_connection
 from tests.soak.records import Recorder
 
 LATE = "SOAK_LATE"
@@ -49,6 +49,9 @@ def note(what: str, publisher: str, number: int, **facts: object) -> None:
     )
 
 
+worker_connection.add_listener(lambda state: recorder().write("connection", state=state))
+
+
 @task(name="soak.step", queue="main", retry=AGAIN)
 def step(publisher: str, number: int, seconds: float, how: str = "") -> str:
     """Begin, work a while, end as asked."""
@@ -74,6 +77,9 @@ def finish(publisher: str, number: int, how: str) -> None:
     if how == "fail" and job.attempts == 0:
         note("fail", publisher, number)
         raise Wanted
+    if how == f"reject-{job.queue}":
+        note("fail", publisher, number)
+        raise Reject
     if how.startswith("die"):
         note("dies", publisher, number, how=how)
         _die(how)

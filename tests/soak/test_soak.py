@@ -16,6 +16,7 @@ from tests.soak.faults.catalogue import CATALOGUE, select
 from tests.soak.plants import PLANTS
 from tests.soak.programs import ROOT
 from tests.soak.report import print_report
+from tests.soak.scenarios import SCENARIOS
 from tests.soak.schedule import plan
 from tests.soak.servers import choose
 from tests.soak.soak import Soak
@@ -66,11 +67,43 @@ def test_faults_of_all_kinds(tmp_path: Path, server_name: str, seconds: int) -> 
     assert verdict.counts["accepted"] > 4 * seconds
 
 
+BRIEF = (
+    *("worker-kill", "worker-term", "worker-pause", "pool-drain", "pool-roll", "pool-deploy"),
+    *("redis-kill", "redis-script", "redis-hangup", "redis-forget", "net-cut", "net-swallow"),
+    *("producer-cut-reply", "producer-kill", "relay-kill", "queue-pause", "job-fork-exit"),
+)
+"""Faults that are over at once: nothing has to wait for the end of a lease."""
+
+PATIENT_LEASE_S = 30.0
+"""Longer than any process waits for its turn on a busy machine."""
+
+
+def test_all_scenarios_and_some_faults(tmp_path: Path, server_name: str) -> None:
+    scenarios = list(SCENARIOS.values())
+    soak = Soak(
+        choose(server_name),
+        tmp_path,
+        10,
+        SEED,
+        select(BRIEF),
+        scenarios,
+        rate=6,
+        pressure=0.3,
+        lease=PATIENT_LEASE_S,
+    )
+    verdict, evidence = soak.run()
+    report = io.StringIO()
+    print_report(Console(file=report, width=100), verdict, evidence, {"folder": str(tmp_path)})
+    assert verdict.right, report.getvalue()
+    assert set(SCENARIOS) <= {job.scenario for job in evidence.jobs.values()}
+
+
 def test_wrong_usage_ends_with_2_and_says_what_there_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    for wrong in (["--faults", "nonsense"], ["--server", "redis1"], ["--minutes", "many"]):
+    wrongs = (["--faults", "x"], ["--scenarios", "y"], ["--server", "z"], ["--minutes", "many"])
+    for wrong in wrongs:
         monkeypatch.setattr(sys, "argv", ["soak", *wrong])
         try:
             code: object = main()

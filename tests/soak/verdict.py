@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.soak.causes import Causes
@@ -11,6 +12,8 @@ from tests.soak.ending import LAST
 from tests.soak.evidence import Begin, Evidence, Job
 from tests.soak.faults.jobs import PUBLISHER
 from tests.soak.field import ORDERED
+from tests.soak.scenario import Rule, Scenario
+from tests.soak.scenarios import SCENARIOS
 
 EXCUSED_CODES = {0, 3}
 """Exit codes of a pool that was asked to leave: all done, or running jobs were released."""
@@ -19,6 +22,17 @@ UNREACHABLE = 4
 
 DEAF_S = 2.0
 """Seconds that a pool may need until it listens to signals."""
+
+COUNTED = {
+    "ack": "acked",
+    "cancelled": "cancelled",
+    "expired": "expired",
+    "displaced": "displaced",
+}
+"""Outcomes in the history, and the counters of the same in a queue."""
+
+BY_CONSUMERS = ("own", "aown")
+"""Queues of consumers of one's own, which may write no history."""
 
 SUSPECTED = "LeaseEnded"
 """The error of a job whose worker vanished with everybody who watched it."""
@@ -33,10 +47,11 @@ CHARGE_S = 0.1
 
 @dataclass
 class Verdict:
-    """`wrong`: rule → what is against it. `counts`: what there was. `causes`: why jobs began again,
-    and how often."""
+    """`wrong`: rule → what is against it. `cases`: rule of a scenario → how many cases were judged
+    by it. `counts`: what there was. `causes`: why jobs began again, and how often."""
 
     wrong: dict[str, list[str]] = field(default_factory=dict)
+    cases: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     causes: dict[str, int] = field(default_factory=dict)
 
@@ -46,12 +61,18 @@ class Verdict:
         return not any(self.wrong.values())
 
 
-def judge(evidence: Evidence, lease: float) -> Verdict:
-    """Hold the evidence against every rule."""
+def judge(evidence: Evidence, lease: float, scenarios: Sequence[Scenario] = ()) -> Verdict:
+    """Hold the evidence against every rule: those for all jobs, and those of scenarios."""
     causes = Causes(evidence, lease)
     verdict = Verdict()
     for name, rule in RULES.items():
         verdict.wrong[name] = list(rule(evidence, causes))
+    for scenario in scenarios:
+        for name, rule in scenario.judge.items():
+            its = f"{scenario.name}: {name}"
+            cases = list(rule(evidence, causes))
+            verdict.wrong[its] = [said for said in cases if said]
+            verdict.cases[its] = len(cases)
     jobs = evidence.jobs.values()
     faults = evidence.records["fault"]
     verdict.counts = {
@@ -101,10 +122,29 @@ def end_unknown(evidence: Evidence, _causes: Causes) -> Iterator[str]:
             yield _said(job)
 
 
-def settled_twice(evidence: Evidence, _causes: Causes) -> Iterator[str]:
-    """More than one end in the history."""
+def no_row(evidence: Evidence, _causes: Causes) -> Iterator[str]:
+    """Accepted by a queue that pools serve, and no row in the history says how it ended."""
     for job in evidence.jobs.values():
-        if len(job.finals) > 1:
+        if job.accepted and job.queue not in BY_CONSUMERS and not job.finals:
+            yield _said(job)
+
+
+def counters(evidence: Evidence, _causes: Causes) -> Iterator[str]:
+    """A counter of a queue is not how many rows its history has."""
+    rows = Counter((row["queue"], row["outcome"]) for row in evidence.records["row"])
+    for record in evidence.records["counters"]:
+        for outcome, counter in COUNTED.items():
+            found, said = rows[record["queue"], outcome], record["counters"][counter]
+            if found != said:
+                yield f"queue {record['queue']}: {counter} {said}, rows {found}"
+
+
+def settled_twice(evidence: Evidence, _causes: Causes) -> Iterator[str]:
+    """More than one end in the history of a queue, or done in two queues."""
+    for job in evidence.jobs.values():
+        each = Counter(row["queue"] for row in job.finals)
+        done = sum(row["outcome"] == "ack" for row in job.finals)
+        if done > 1 or any(ends > 1 for ends in each.values()):
             yield f"{_said(job)}: {', '.join(row['outcome'] for row in job.finals)}"
 
 
@@ -119,6 +159,8 @@ def wrongly_ended(evidence: Evidence, causes: Causes) -> Iterator[str]:
             if outcome == "cancelled" and job.cancelling:
                 continue
             if outcome == "purged" and job.queue in purged:
+                continue
+            if job.scenario and outcome in SCENARIOS[job.scenario].may:
                 continue
             if job.how.startswith("die"):
                 continue
@@ -223,7 +265,8 @@ def refused_stored(evidence: Evidence, _causes: Causes) -> Iterator[str]:
 def from_nowhere(evidence: Evidence, _causes: Causes) -> Iterator[str]:
     """Begun, and never sent by anybody."""
     for job in evidence.jobs.values():
-        if job.begins and not job.sent and not job.key[0].startswith(LAST):
+        made = job.scenario or job.key[0].startswith(LAST)
+        if job.begins and not job.sent and not made:
             yield _said(job)
 
 
@@ -232,7 +275,8 @@ def unfinished(evidence: Evidence, _causes: Causes) -> Iterator[str]:
     for record in evidence.records["left over"]:
         yield (
             f"queue {record['queue']}: {record['ready']} ready, {record['scheduled']} scheduled, "
-            f"{record['held']} held"
+            f"{record['held']} held, {record['blocked']} blocked, {record['deferred']} deferred, "
+            f"{record['outgoing']} outgoing"
         )
 
 
@@ -270,6 +314,8 @@ def exit_codes(evidence: Evidence, causes: Causes) -> Iterator[str]:
             continue
         if pid in last and code in EXCUSED_CODES:
             continue
+        if pid in last and code == -signal.SIGTERM and pid not in evidence.parents:
+            continue  # it was still on its way up
         asked = record["kind"] == "pool" and pid in signalled
         if asked and code in EXCUSED_CODES:
             continue
@@ -328,9 +374,10 @@ def keys_left(evidence: Evidence, _causes: Causes) -> Iterator[str]:
         yield str(record["key"])
 
 
-RULES: dict[str, Callable[[Evidence, Causes], Iterator[str]]] = {
+RULES: dict[str, Rule] = {
     "lost": lost,
     "ran, and its end is unknown": end_unknown,
+    "ended without a row": no_row,
     "settled twice": settled_twice,
     "wrongly ended": wrongly_ended,
     "begun again without a cause": begun_again,
@@ -347,5 +394,6 @@ RULES: dict[str, Callable[[Evidence, Causes], Iterator[str]]] = {
     "tracebacks in logs": logs,
     "found by the doctor": doctor,
     "keys left": keys_left,
+    "miscounted": counters,
 }
 """Every rule, by the words of the report."""

@@ -20,7 +20,6 @@ local function outgoing_move(base, now, job, target, outcome, cause)
     target = target,
     id = job.id,
     terms = outgoing_move_terms(base, job),
-    at = now,
     envelope = job.envelope,
     origin = {
       outcome = outcome,

@@ -72,6 +72,8 @@ def diagnose_consumer(client: redis.Redis, keys: QueueKeys, name: str, now: int)
             f"the lease of consumer {name!r} ended {(now - lease) / 1000:.0f} s ago and no pool has"
             f" reclaimed the {jobs} it holds: no pool of this queue is alive to look",
             "do what a pool would: reclaim its jobs, charging those that may have been running",
+            # no job waits for that: so it stays in a shard that was closed
+            only_a_note=not places.held,
         )
         return found
     if len(lists) != 1:

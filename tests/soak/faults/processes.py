@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 
 from tests.soak.faults.scene import Fault, NoTarget, Scene
+from tests.soak.field import DEPLOYED
 from tests.soak.programs import Kind, Program
 
 LONG = 1.6
@@ -57,6 +58,15 @@ def _pool_signalled(*numbers: signal.Signals) -> Callable[[Scene], None]:
     return act
 
 
+def _deployed(scene: Scene) -> None:
+    """Newer code, and a rolling restart."""
+    pools = [pool for pool in scene.field.pools() if pool.name == DEPLOYED]
+    if not pools:
+        raise NoTarget
+    scene.field.deploy(DEPLOYED)
+    scene.tell(pools[0].pid, signal.SIGHUP)
+
+
 WORKER_FAULTS = (
     Fault("worker-kill", "workers", _worker_dies(signal.SIGKILL), 3),
     Fault("worker-segv", "workers", _worker_dies(signal.SIGSEGV)),
@@ -74,11 +84,13 @@ POOL_FAULTS = (
     Fault("pool-drain", "pools", _pool_signalled(signal.SIGTERM), 2),
     Fault("pool-stop", "pools", _pool_signalled(signal.SIGQUIT)),
     Fault("pool-roll", "pools", _pool_signalled(signal.SIGHUP), 2),
+    Fault("pool-deploy", "pools", _deployed, 2),
     Fault("pool-resize", "pools", _pool_signalled(signal.SIGTTIN, signal.SIGTTOU), 2),
     Fault("pool-report", "pools", _pool_signalled(signal.SIGUSR1)),
 )
 
 CLIENT_FAULTS = (
+    Fault("relay-kill", "clients", lambda s: s.kill([_one(s, "relay").pid])),
     Fault("producer-kill", "clients", lambda s: s.kill([_one(s, "producer").pid])),
     Fault("producer-freeze", "clients", lambda s: s.freeze([_one(s, "producer").pid], _short(s))),
     Fault("consumer-kill", "clients", lambda s: s.kill([_one(s, "consumer").pid])),

@@ -22,9 +22,6 @@ Track = Literal["workers", "pools", "server", "network", "clients", "jobs"]
 TRACKS: tuple[Track, ...] = ("workers", "pools", "server", "network", "clients", "jobs")
 """Faults of a track come one after another; those of different tracks at once."""
 
-ALL = "all"
-"""The scope of what keeps everybody from Redis."""
-
 
 class NoTarget(Exception):
     """There is nobody just now whom the fault could hit; it does not count."""

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 
 import redis
 
-from tests.soak.faults.scene import ALL, Fault, Scene
+from tests.soak.evidence import ALL
+from tests.soak.faults.scene import Fault, Scene
 from tests.soak.servers import wait_for
 
 BRIEF = (0.05, 0.6)

@@ -184,7 +184,8 @@ if others > 0 then
   --- @include "outgoing/add"
   local entries = {}
   for at = FIRST + 2 * count, SETTLED - 1, 4 do
-    entries[#entries + 1] = { target = ARGV[at], id = ARGV[at + 1], terms = ARGV[at + 2], envelope = ARGV[at + 3] }
+    entries[#entries + 1] = { target = ARGV[at], id = ARGV[at + 1], terms = ARGV[at + 2], at = queue.now,
+      envelope = ARGV[at + 3] }
   end
   outgoing_add(base, entries)
   --- @each stays(base)

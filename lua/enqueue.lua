@@ -6,7 +6,8 @@
 ---     so that it may come twice, see include/enqueue/write_log.lua
 ---   runs: "<priority>,<when>,<max>[:<max crashes>][~<ttl ms>][|g<group>][|k<key>][|h][|c<labels>][|u<how>:<key>],
 ---   <count>;..." for consecutive jobs; when: "" now,
----   "+<ms>" from now, "@<ms>" at; with a ttl or a group, a queue that has no such policy yet takes
+---   "+<ms>" from now, "@<ms>" at; behind it "-<ms>" of a job that was enqueued so long ago, by way of an outbox: delay
+---   and ttl count from then; with a ttl or a group, a queue that has no such policy yet takes
 ---   it on; at the end of them ">" and the name of a producer that waited for room in a bounded queue
 ---   jobs: id, envelope, ... at most 1000 jobs, ids distinct or the later one is refused
 --- REPLY: {now, accepted, {0-based index of each job refused because its id is known}, consumer it was delivered to or

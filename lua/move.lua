@@ -3,7 +3,8 @@
 --- says where it went.
 --- KEYS: meta, guard
 --- ARGV: target, left, items...
----   target: the other queue's name; left: ms, the departure: with it the job may come back while its record lasts
+---   target: the other queue's name; left: ms, the departure, when the terms were made: with it the job may come back while its record
+---   lasts
 ---   items: id, digest, terms, envelope, ... of at most 50 jobs: the SHA-1, in hex, of its value as the caller has read
 ---   it; the terms and the envelope with which it is enqueued there
 --- REPLY: {now, {what became of each, ...}}: moved, or why it is not: held, ended, unknown, damaged, other = its value is
@@ -82,7 +83,7 @@ for _, job in ipairs(chosen) do
   if leave_place(base, queue, job) then
     redis.call('HDEL', base .. 'jobs', job.id)
     gone[#gone + 1], ids[#ids + 1] = job, job.id
-    entries[#entries + 1] = { target = target, id = job.id, terms = job.terms, envelope = job.there }
+    entries[#entries + 1] = { target = target, id = job.id, terms = job.terms, at = tonumber(left), envelope = job.there }
     records[#records + 1] = job.id
     records[#records + 1] = record
     lines[#lines + 1] = history_lines_row(job.id, job, 'moved', queue.now, '', said)

@@ -43,7 +43,8 @@ local function ttl_admit(queue, run)
     return redis.error_reply('BADARGS enqueue: a time to live of ' .. own .. ' ms')
   end
   run.more = string.gsub(run.more, '^~%d+', '', 1)
-  run.expires = ttl_expires(queue, tonumber(own))
+  local expires = ttl_expires(queue, tonumber(own))
+  run.expires = expires > 0 and expires - (run.age or 0) or 0
 end
 
 --- Of the jobs {id, value, ...} those that wait from now on are noted where their time to live is to end.

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import ScriptError
+from rqueue.model.terms import aged
 from rqueue.protocol import commands
+from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import Accepted, Note, Put
 
 __all__ = ["NumberedBatches"]
@@ -31,15 +33,21 @@ class NumberedBatches:
         self.queue = queue
         self._source = source
 
-    def store(self, number: int, puts: Sequence[Put]) -> Accepted | None:
-        """Store all jobs of a batch, 1000 at most, in one step and in order; None where that was
-        done before. Jobs are signed now. Raises QueueFull, ScriptError and other refusals (then
-        none is stored), and the server errors (then it is not known: send it again)."""
+    def store(self, number: int, puts: Sequence[tuple[Put, int]]) -> Accepted | None:
+        """Store all jobs of a batch, 1000 at most, in one step and in order; None if that was done
+        before. puts: each with its age, ms; it counts as enqueued, and signed, then.
+
+        Raises QueueFull, ScriptError and other refusals (then none is stored), and the server
+        errors (then it is not known: send it again).
+        """
         queue = self.queue
         note = Note(self._source, number, 0, 0, REMEMBERED_MS, _STORED)
-        signed = queue._packer.signed_puts(puts)
-        flat = [part for put in signed for part in (put.id, put.envelope)]
-        call = commands.enqueue_flat(queue.keys, flat, [put.terms for put in signed], note=note)
+        flat: list[Arg] = []
+        terms: list[str] = []
+        for put, age in puts:
+            flat += put.id, queue._packer.signed(put.id, put.envelope, put.terms, age)
+            terms.append(aged(put.terms, age))
+        call = commands.enqueue_flat(queue.keys, flat, terms, note=note)
         try:
             return queue._run(call)
         except ScriptError as refused:

@@ -138,10 +138,12 @@ class Signer:
     def __repr__(self) -> str:
         return f"<Signer with keys {', '.join(self._keys)}>"
 
-    def sign(self, queue: str, id: str, body: bytes, terms: str = NORMAL_TERMS) -> bytes:
+    def sign(
+        self, queue: str, id: str, body: bytes, terms: str = NORMAL_TERMS, age_ms: int = 0
+    ) -> bytes:
         """`body` (unsigned JSON) with the signature that ties it to this queue, job id and terms,
-        and to now."""
-        return self._sign(queue, id, body, terms, clock_ns() // 1_000_000)
+        and to now, or to the time `age_ms` ago at which it was enqueued."""
+        return self._sign(queue, id, body, terms, clock_ns() // 1_000_000 - age_ms)
 
     def sign_for(self, queue: str, id: str, body: bytes, terms: str, at_ms: int) -> bytes:
         """The same for a job that will be enqueued later by itself, and then counts as enqueued at

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from rqueue.model.job import DEFAULT_LEVEL
 from rqueue.model.names import group_of, group_text
 
-__all__ = ["NORMAL_TERMS", "TAGS", "Tag", "Terms", "TextOf"]
+__all__ = ["NORMAL_TERMS", "TAGS", "Tag", "Terms", "TextOf", "aged"]
 
 
 class TextOf(Enum):
@@ -144,6 +144,18 @@ class Terms(NamedTuple):
 
 
 _FIRST = Terms._fields.index(TAGS[0].field)
+
+
+def aged(text: str, age_ms: int) -> str:
+    """Terms of a job that was on its way for `age_ms` since they were made: `<when>-<age>`. The
+    queue counts it as enqueued then, and its delay and its time to live from then. Every way on
+    which a job waits before it reaches its queue says so by this."""
+    if age_ms <= 0:
+        return text
+    priority, when, rest = text.split(",", 2)
+    when, _, before = when.partition("-")
+    return f"{priority},{when}-{int(before or 0) + age_ms},{rest}"
+
 
 NORMAL_TERMS = Terms().text
 """Of nearly all jobs."""

@@ -215,11 +215,12 @@ class JobPacker:
         call = enqueue_one(self.keys, id, body, terms, options.immediate, options.mandatory)
         return call if confirm is None else call._replace(confirm=confirm)
 
-    def signed(self, id: str, body: bytes, terms: str) -> bytes:
-        """The envelope as it is to be sent now; what is signed already stays as it is."""
+    def signed(self, id: str, body: bytes, terms: str, age_ms: int = 0) -> bytes:
+        """The envelope as it is to be sent now; a signed one stays as it is. age_ms: how long ago
+        the job was enqueued, as which it counts."""
         if self._signer is None or body[:1] == b"S":
             return body
-        return self._signer.sign(self.queue, id, body, terms)
+        return self._signer.sign(self.queue, id, body, terms, age_ms)
 
     @property
     def signs(self) -> bool:

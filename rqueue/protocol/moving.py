@@ -14,7 +14,7 @@ from rqueue.errors import Undecodable
 from rqueue.model.job import Delivery, Header
 from rqueue.model.job_count import STAYED_MOST, why_it_stays
 from rqueue.model.signing import split_signature
-from rqueue.model.terms import Terms
+from rqueue.model.terms import Terms, aged
 from rqueue.model.unique_key import Conflict, UniqueKey
 from rqueue.protocol.commands.admin import MOVE_MAX, Moved
 from rqueue.protocol.departures import departures
@@ -105,6 +105,8 @@ class Copier:
         terms = self._terms(listed, outcome)
         options = {**opts, "origin": self._origin(job, opts.get("origin"), outcome)}
         body = self._target.signed(job.id, dumps([task, args, kwargs, options]), terms)
+        if 0 < job.header.expires_ms < self.now:
+            terms = aged(terms, 2)  # behind the end of a time to live of 1 ms
         # a short name of the value, no secret: Redis has no other digest
         digest = sha1(job.value, usedforsecurity=False).hexdigest()
         return Moved(job.id, digest, terms, body)

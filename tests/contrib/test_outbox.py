@@ -12,15 +12,17 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from rqueue.client._sync.queue import Queue
+from rqueue.contrib.sqlalchemy import Relay
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, LifecycleError, NotEncodable
-from rqueue.inspector import Inspector
 from rqueue.model.job import Delivery
+from rqueue.model.signing import Signer
 from rqueue.tasks.context import JobContext, current
 from rqueue.tasks.registry import registry
 from tests.contrib import outbox_shop
 from tests.contrib.outbox_shop import Refused, Shop, outbox
 from tests.support.pages import blocks
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Postgres
 
 postgres, database = outbox_shop.postgres, outbox_shop.database
@@ -66,18 +68,53 @@ def test_a_rolled_back_transaction_leaves_no_job(shop: Shop) -> None:
     assert (shop.relay.move_all(), shop.waiting()) == (0, [])
 
 
-def test_options_hold_and_a_delay_counts_from_the_enqueue(shop: Shop) -> None:
-    (due,) = shop.order(1, at=timedelta(hours=1))
-    with shop.engine.begin() as connection:  # the relay was away for half of it
+def late(shop: Shop, ms: int) -> None:
+    """The relay was away for so long."""
+    with shop.engine.begin() as connection:
         table = shop.outbox.tables.outbox
-        connection.execute(table.update().values(enqueued_ms=table.c.enqueued_ms - 1_800_000))
+        connection.execute(table.update().values(enqueued_ms=table.c.enqueued_ms - ms))
+
+
+@pytest.mark.parametrize("keys", [None, {"k1": "a secret of at least 16"}], ids=["", "signed"])
+def test_times_count_from_the_enqueue(shop: Shop, keys: dict[str, str] | None) -> None:
+    """By the database's clock, in ms; signatures say the same."""
+    queue = Queue(shop.queue.name, redis=shop.queue.redis, signing_keys=keys)
+    relay = Relay(shop.relay.store, lambda _: queue)
+    said: dict[str, dict[str, Any]] = {
+        "delay": {"at": timedelta(hours=1)},
+        "due": {"at": timedelta(minutes=1)},
+        "hold": {"at": timedelta(hours=1), "hold": True},
+        "ttl": {"ttl": 3600},
+        "expired": {"ttl": 60},
+        "nothing": {},
+    }
+    with queue.consumer(jobs=9, renew=False) as consumer:
+        consumer.pull()  # it waits: what comes alone is delivered to it
+        ids = {name: shop.order(1, **options)[0] for name, options in said.items()}
+        late(shop, 1_800_000)
+        now = queue.counts().now
+        relay.move_all()
+        values = queue.redis.hgetall(queue.keys.jobs)
+        jobs = {name: Delivery(id_, values[id_.encode()]) for name, id_ in ids.items()}
+        for name, job in jobs.items():
+            assert 1_700_000 < now - job.enqueued_ms <= 1_800_000 + 100
+            assert (job.expires_ms - job.enqueued_ms) / 1000 == said[name].get("ttl", 0) or (
+                "ttl" not in said[name] and not job.expires_ms
+            )
+            if name in ("delay", "hold"):
+                assert job.due_ms - job.enqueued_ms == 3_600_000
+            if keys:
+                Signer(keys, queue.keys.namespace).verify(queue.name, job.id, job.body, job.header)
+        while not (got := {job.id for job in consumer.pull()}) and consumer.wait(PATIENCE):
+            pass
+        assert got == {ids["due"], ids["ttl"], ids["nothing"]}
+        assert queue.job(ids["expired"]).state() == "expired"
+
+
+def test_options_hold(shop: Shop) -> None:
     shop.order(2, priority=9)
     shop.order(3)
     shop.relay.move_all()
-    with Inspector(redis=shop.queue.redis) as inspector:
-        (info,) = inspector.all_jobs(shop.queue.name, "scheduled")
-    assert info.id == due
-    assert 1_700_000 < info.due_ms - info.enqueued_ms <= 1_800_000
     assert shop.waiting() == [2, 3]
 
 

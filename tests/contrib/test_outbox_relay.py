@@ -230,7 +230,7 @@ def test_a_relay_that_is_wrong_is_found(
     if fault == "unnumbered":  # stores jobs without the number
 
         def store(self: NumberedBatches, number: int, puts: Any) -> Any:
-            return self.queue.enqueue_puts(puts)
+            return self.queue.enqueue_puts([put for put, _ in puts])
 
         monkeypatch.setattr(NumberedBatches, "store", store)
     elif fault == "forgets first":  # forgets the number before the batch is deleted

@@ -3,20 +3,23 @@
 
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
---- `text`: "<priority>,<when>,<max>[:<max crashes>][<more>],<count>;..." as runs {level=, due=, max=, max_crashes=,
---- count=}, due 0 where that is now or past; or nil and an error reply. `more`: words that begin with "~" or "|",
---- for policies. `queue` = {base=, now=, priorities=}.
+--- `text`: "<priority>,<when>[-<age>],<max>[:<max crashes>][<more>],<count>;..." as runs {level=, due=, max=,
+--- max_crashes=, age=, count=}, due 0 where that is now or past; or nil and an error reply. `age`: ms since the enqueue,
+--- of a job that was on its way here: it counts as enqueued then. `more`: words that begin with "~" or "|", for policies.
+--- `queue` = {base=, now=, priorities=}.
 local function batch_terms_read(text, total, queue)
   local plan, planned, now, fault = {}, 0, queue.now, nil
-  for priority, sign, when, max, crashes, more, count in
-    string.gmatch(text, '(%-?%d+),([+@]?)(%d*),(%d+):?(%d*)([^,;]*),(%d+)') do
+  for priority, sign, when, age, max, crashes, more, count in
+    string.gmatch(text, '(%-?%d+),([+@]?)(%d*)%-?(%d*),(%d+):?(%d*)([^,;]*),(%d+)') do
     local due = 0
-    if sign == '+' then due = now + tonumber(when) elseif sign == '@' then due = tonumber(when) end
+    age = tonumber(age) or 0
+    if sign == '+' then due = now - age + tonumber(when) elseif sign == '@' then due = tonumber(when) end
     local run = {
       priority = tonumber(priority),
       due = due > now and due or 0,
       max = tonumber(max),
       max_crashes = tonumber(crashes) or 0,
+      age = age,
       count = tonumber(count),
       more = more,
       tags = '',
@@ -38,16 +41,16 @@ end
 local function batch_terms_lay_out(plan, ids, position, now, stored, arguments, first)
   local lists, scheduled, ready, index = {}, nil, 0, 0
   for _, run in ipairs(plan) do
-    local level, due = run.level, run.due
+    local level, due, enqueued = run.level, run.due, now - run.age - EPOCH
     local tail
     if run.expires and run.expires > 0 then
-      tail = string.format(',%d,%d,0,0,%d,%d,0,%d,%d', now - EPOCH, level, run.max, due, run.max_crashes, run.expires)
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d,%d', enqueued, level, run.max, due, run.max_crashes, run.expires)
     elseif run.max_crashes > 0 then
-      tail = string.format(',%d,%d,0,0,%d,%d,0,%d', now - EPOCH, level, run.max, due, run.max_crashes)
+      tail = string.format(',%d,%d,0,0,%d,%d,0,%d', enqueued, level, run.max, due, run.max_crashes)
     elseif level == 4 and run.max == 0 and due == 0 then
-      tail = string.format(',%d', now - EPOCH)
+      tail = string.format(',%d', enqueued)
     else
-      tail = string.format(',%d,%d,0,0,%d,%d', now - EPOCH, level, run.max, due)
+      tail = string.format(',%d,%d,0,0,%d,%d', enqueued, level, run.max, due)
     end
     tail = tail .. run.tags .. ';'
     for i = index + 1, index + run.count do

@@ -22,7 +22,10 @@ local function taker_find(step)
   end
   --- @end
   local taker
-  if single and step.how ~= '2' and waiters[1] and not (plan and plan[1].due > 0) and not busy then
+  local run = plan and plan[1]
+  -- nobody gets one that expired on its way here
+  local away = run and (run.due > 0 or run.age > 0 and (run.expires or 0) > 0 and run.expires < step.now)
+  if single and step.how ~= '2' and waiters[1] and not away and not busy then
     --- @include "deliver/direct"
     local size = #step.arguments[step.first + 1] + 64
     taker = deliver_direct_consumer(base, step.now, step.levels, step.ranked, waiters, size)

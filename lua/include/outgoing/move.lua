@@ -20,6 +20,7 @@ local function outgoing_move(base, now, job, target, outcome, cause)
     target = target,
     id = job.id,
     terms = outgoing_move_terms(base, job),
+    at = now,
     envelope = job.envelope,
     origin = {
       outcome = outcome,

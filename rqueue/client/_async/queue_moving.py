@@ -180,6 +180,7 @@ class AsyncQueueMoving(AsyncJobSelection):
 
     async def _move(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
         done, again = 0, list(jobs)
+        copier.now = await self._now()
         for _ in range(READ_AGAIN):
             changed: list[str] = []
             free = await self._not_known(target, copier, filter(copier.takes, again))
@@ -221,6 +222,7 @@ class AsyncQueueMoving(AsyncJobSelection):
 
     async def _copy(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
         done = 0
+        copier.now = await self._now()
         for some in slices(copier.of(one, "copied") for one in filter(copier.takes, jobs)):
             flat = [part for job in some for part in (job.id, job.envelope)]
             terms = [job.terms for job in some]
@@ -232,6 +234,10 @@ class AsyncQueueMoving(AsyncJobSelection):
             for other in answer.answered:
                 copier.stays_for(some[other.place].id, other.id)
         return done
+
+    async def _now(self) -> int:
+        """What is left of a job's times counts from here, however long the whole call takes."""
+        return (await self._run(commands.counts(self.keys, oldest=False))).now
 
     async def _not_known(self, target: str, copier: Copier, jobs: Iterable[Listed]) -> list[Listed]:
         """Those whose ids and unique keys the target takes: it keeps a job of its own of such an

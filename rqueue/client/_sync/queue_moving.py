@@ -181,6 +181,7 @@ class QueueMoving(JobSelection):
 
     def _move(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
         done, again = 0, list(jobs)
+        copier.now = self._now()
         for _ in range(READ_AGAIN):
             changed: list[str] = []
             free = self._not_known(target, copier, filter(copier.takes, again))
@@ -222,6 +223,7 @@ class QueueMoving(JobSelection):
 
     def _copy(self, target: str, copier: Copier, jobs: Sequence[Listed]) -> int:
         done = 0
+        copier.now = self._now()
         for some in slices(copier.of(one, "copied") for one in filter(copier.takes, jobs)):
             flat = [part for job in some for part in (job.id, job.envelope)]
             terms = [job.terms for job in some]
@@ -233,6 +235,10 @@ class QueueMoving(JobSelection):
             for other in answer.answered:
                 copier.stays_for(some[other.place].id, other.id)
         return done
+
+    def _now(self) -> int:
+        """What is left of a job's times counts from here, however long the whole call takes."""
+        return (self._run(commands.counts(self.keys, oldest=False))).now
 
     def _not_known(self, target: str, copier: Copier, jobs: Iterable[Listed]) -> list[Listed]:
         """Those whose ids and unique keys the target takes: it keeps a job of its own of such an

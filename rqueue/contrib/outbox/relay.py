@@ -164,7 +164,7 @@ class Relay:
         pace = self._pace(batch.queue)
         store = NumberedBatches(self.queue(batch.queue), batch.source)
         try:
-            accepted = store.store(batch.number, batch.puts)
+            accepted = store.store(batch.number, batch.aged_puts)
         except ServerError as error:
             self._rest(batch, error)
             return 0

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from rqueue.errors import ConfigError
-from rqueue.model.terms import Terms
 from rqueue.protocol.commands.enqueue import Put
 
 __all__ = [
@@ -58,16 +57,15 @@ class Taken:
     now_ms: int
 
     @property
-    def puts(self) -> list[Put]:
-        """Its jobs; what of a delay has passed since they were written is taken off."""
-        return [self._put(job) for job in self.jobs]
-
-    def _put(self, job: Written) -> Put:
-        terms = Terms.parse(job.terms)
-        if terms.delay_ms:
-            passed = max(0, self.now_ms - job.enqueued_ms)
-            terms = terms._replace(delay_ms=max(0, terms.delay_ms - passed))
-        return Put.of_terms(job.id, job.envelope, terms.text)
+    def aged_puts(self) -> list[tuple[Put, int]]:
+        """Its jobs, each with the ms that have passed since it was written."""
+        return [
+            (
+                Put.of_terms(job.id, job.envelope, job.terms),
+                max(0, self.now_ms - job.enqueued_ms),
+            )
+            for job in self.jobs
+        ]
 
 
 class Held(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from orjson import JSONDecodeError, loads
 
+from rqueue.model.terms import aged
 from rqueue.protocol.call import Arg, CommandCall, ScriptCall
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.replies import names, raw_bytes, scores
@@ -20,7 +21,7 @@ class Outgoing(NamedTuple):
     """A job on its way. member: how the outbox calls it. origin: where it comes from; None of one
     that another queue's step enqueues, whose envelope goes as it is. ends: not 0 = it is no job,
     but the word that so many have ended for which the job `id` waits in the target: the envelope
-    is what `join` says."""
+    is what `join` says. since_ms: when the terms were made; 0: it is not known."""
 
     member: bytes
     target: str
@@ -29,6 +30,13 @@ class Outgoing(NamedTuple):
     envelope: bytes
     origin: dict[str, Any] | None
     ends: int = 0
+    since_ms: int = 0
+
+    def at(self, now: int) -> Outgoing:
+        """The same job as it is to be sent now, by the clock of the queue that it leaves."""
+        if not self.since_ms:
+            return self
+        return self._replace(terms=aged(self.terms, now - self.since_ms))
 
 
 class Taken(NamedTuple):
@@ -46,7 +54,8 @@ def read_outgoing(member: bytes, job: bytes) -> Outgoing | None:
         said = loads(head)
         target, id_, ends = said["target"], said["id"], said.get("ends", 0)
         terms = "" if ends else said["terms"]
-        return Outgoing(member, target, id_, terms, envelope, said.get("origin"), ends)
+        since = int(said.get("at", 0))
+        return Outgoing(member, target, id_, terms, envelope, said.get("origin"), ends, since)
     except (JSONDecodeError, KeyError, TypeError, AttributeError):
         return None
 
@@ -54,7 +63,7 @@ def read_outgoing(member: bytes, job: bytes) -> Outgoing | None:
 def _read_taken(reply: Any) -> Taken:
     now, size, *flat = reply
     found = map(read_outgoing, flat[::2], flat[1::2])
-    return Taken(now, size, [job for job in found if job is not None])
+    return Taken(now, size, [job.at(now) for job in found if job is not None])
 
 
 def _read_count(reply: Any) -> int:

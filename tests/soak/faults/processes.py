@@ -84,9 +84,9 @@ POOL_FAULTS = (
     Fault("pool-drain", "pools", _pool_signalled(signal.SIGTERM), 2),
     Fault("pool-stop", "pools", _pool_signalled(signal.SIGQUIT)),
     Fault("pool-roll", "pools", _pool_signalled(signal.SIGHUP), 2),
-    Fault("pool-deploy", "pools", _deployed, 2),
     Fault("pool-resize", "pools", _pool_signalled(signal.SIGTTIN, signal.SIGTTOU), 2),
     Fault("pool-report", "pools", _pool_signalled(signal.SIGUSR1)),
+    Fault("pool-deploy", "pools", _deployed, 2),
 )
 
 CLIENT_FAULTS = (

@@ -69,11 +69,11 @@
     └── TaskError
         ├── UnknownTask              no task of this name is registered here
         ├── TaskAlreadyRegistered    two functions claim one name
-        ├── BadArguments             the call does not fit the function (also a TypeError)
-        └── SoftTimeLimit            raised inside a job at its soft limit (also a TimeoutError)
+        └── BadArguments             the call does not fit the function (also a TypeError)
 
 What a job raises to say "later" or "never" (`Retry`, `Reject`, `Snooze`) is not an error of rqueue:
-see `rqueue.tasks.control`.
+see `rqueue.tasks.control`. What is raised in a job from outside is no `Exception` at all, so that
+no library takes it for a failure of its own: `SoftTimeLimit` here, and `rqueue.Cancelled`.
 
 Errors carry their facts as attributes, and survive pickling (they may cross a process pool). What
 they say is fit to be printed: control characters in ids, names and texts of jobs are escaped in the
@@ -1016,12 +1016,18 @@ class BadArguments(TaskError, TypeError):
         self.signature = signature
 
 
-class SoftTimeLimit(TaskError, TimeoutError):
+class SoftTimeLimit(BaseException):
     """Raised inside a running job when its soft limit of `seconds` is reached.
 
-    The job may catch it to tidy up; the hard limit still stands.
+    A BaseException: `except Exception`, `except TimeoutError` and `except OSError` let it pass. The
+    job may catch it by its name to tidy up. A job that goes on is struck again after as long again,
+    at least a second, unless it is in the `except` or `finally` yet; the hard limit still stands.
     """
 
     def __init__(self, task: str, seconds: float) -> None:
-        super().__init__(f"task '{task}' reached its soft limit of {seconds:g} s", task=task)
+        super().__init__(f"task '{task}' reached its soft limit of {seconds:g} s")
+        self.task = task
         self.seconds = seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SoftTimeLimit, (self.task, self.seconds), vars(self)

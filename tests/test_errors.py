@@ -5,6 +5,7 @@ import pytest
 
 from rqueue import errors
 from rqueue.errors import RQueueError
+from rqueue.tasks.retry import RetryPolicy
 
 EXAMPLES: list[RQueueError] = [
     errors.ServerError("down", url="redis://***@h"),
@@ -74,7 +75,6 @@ EXAMPLES: list[RQueueError] = [
     errors.UnknownTask("ad", ["add"]),
     errors.TaskAlreadyRegistered("add", "a.py:1", "b.py:1"),
     errors.BadArguments("add", "missing a required argument: 'b'", "(a, b)"),
-    errors.SoftTimeLimit("add", 2.0),
     RQueueError("anything"),
 ]
 
@@ -90,7 +90,7 @@ def everything() -> dict[str, type[RQueueError]]:
 def test_every_error_has_an_example_is_exported_and_drawn() -> None:
     names = set(everything())
     assert {type(error).__name__ for error in EXAMPLES} == names
-    assert set(errors.__all__) == names
+    assert set(errors.__all__) == {*names, "SoftTimeLimit"}
     drawn = [line.strip("│├└─ \n").split(" ")[0] for line in (errors.__doc__ or "").splitlines()]
     assert names <= set(drawn)
 
@@ -124,9 +124,20 @@ def test_errors_survive_pickling_with_their_facts(error: RQueueError) -> None:
 
 def test_some_are_builtin_errors_too() -> None:
     assert isinstance(errors.ResultTimeout("j", 1, "ready"), TimeoutError)
-    assert isinstance(errors.SoftTimeLimit("t", 1), TimeoutError)
     assert isinstance(errors.BadArguments("t", "p", "()"), TypeError)
     assert isinstance(errors.ConfigError("s", "p"), ValueError)
+
+
+def test_a_soft_limit_is_nothing_that_a_library_handles() -> None:
+    limit = errors.SoftTimeLimit("t", 2.0)
+    assert not isinstance(limit, Exception)
+    again = pickle.loads(pickle.dumps(limit))
+    assert (type(again), str(again), vars(again)) == (type(limit), str(limit), vars(limit))
+    for named in (OSError, TimeoutError, Exception):
+        assert not RetryPolicy(retry_on=[named]).retries(limit)
+    assert RetryPolicy(retry_on=[errors.SoftTimeLimit]).retries(limit)
+    assert not RetryPolicy(give_up_on=[errors.SoftTimeLimit]).retries(limit)
+    assert RetryPolicy().retries(limit)
 
 
 def test_a_failed_job_shows_the_remote_traceback() -> None:

@@ -27,8 +27,9 @@ ID_BYTES = 512
 WORDS_BYTES = 8192
 NOTE = "note: "
 """How a line of a worker's words begins that is no warning."""
-# phase, jobs done, fault, stop asked, length of words, words of shards
-_HEAD = struct.Struct("<qqqqqq")
+# phase, jobs done, fault, stop asked, length of words, words of shards, when to knock
+_HEAD = struct.Struct("<qqqqqqd")
+_KNOCK_AT = 48
 _DONE_AT = 8
 # number, id, started, hard deadline, acquired, queue index, length of the id, the number again;
 # written in this order, in one go, as the hot loop does it for every job
@@ -103,6 +104,11 @@ class StatusPage:
         """Say that the process is to be killed if this job runs in it: it was cancelled so."""
         _CONDEMNED.pack_into(self._map, self._condemned_at, id, len(id))
 
+    def set_knock(self, at: float) -> None:
+        """Ask for a SIGURG at this time, by `time.monotonic()`; 0.0: for none. A job whose soft
+        limit ends may hold the interpreter's lock: no other thread here could knock then."""
+        struct.pack_into("<d", self._map, _KNOCK_AT, at)
+
     def set_phase(self, phase: int) -> None:
         """STARTING, READY (registered, pulls), DRAINING, LEAVING (recycled: replace it), WAITING
         (drained, but for outcomes to be reported to a Redis that is gone)."""
@@ -162,6 +168,11 @@ class StatusPage:
     def done(self) -> int:
         """Jobs that ended in this process."""
         return self.tally[0]
+
+    @property
+    def knock_at(self) -> float:
+        """When the worker wants a SIGURG; 0.0 = never."""
+        return float(struct.unpack_from("<d", self._map, _KNOCK_AT)[0])
 
     @property
     def shard_words(self) -> int:

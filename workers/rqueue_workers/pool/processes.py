@@ -94,6 +94,11 @@ class WorkerProcess:
             self.page.doubt(queue)
             self._send(signal.SIGURG)
 
+    def knock(self, now: float) -> None:
+        """Have its main thread look at the soft limit of its job, where that is over."""
+        if 0 < self.page.knock_at <= now:
+            self._send(signal.SIGURG)
+
     def wake(self) -> None:
         """Let it go on: stopped, it would not hear that it is to leave."""
         self._send(signal.SIGCONT)
@@ -241,12 +246,14 @@ class WorkerProcesses:
                 if process.overdue or process.condemned:
                     yield process
 
-    def next_limit(self) -> float | None:
-        """The next moment at which a hard limit or a deadline of leaving ends."""
+    def next_limit(self, now: float) -> float | None:
+        """The next moment at which a limit or a deadline of leaving ends."""
         moments = [process.kill_at for process in self if process.kill_at and not process.killed]
         for process in self:
             if not process.killed:
                 moments += [job.deadline for job in process.page.running() if job.deadline > 0]
+                if process.page.knock_at > now:  # later ones are sent with the next looks
+                    moments.append(process.page.knock_at)
         return min(moments, default=None)
 
     def running(

@@ -166,7 +166,11 @@ class Supervisor:
         now = time.monotonic()
         busy = any(process.page.busy for process in self._processes)
         moments = [self._renew_at, now + (CLOSE_LOOK if busy else LOOK)]
-        for moment in (self._pending.wake_at, self._processes.next_limit(), self._end_by or None):
+        for moment in (
+            self._pending.wake_at,
+            self._processes.next_limit(now),
+            self._end_by or None,
+        ):
             if moment is not None:
                 moments.append(moment)
         if self._stage == WORKING:
@@ -291,6 +295,7 @@ class Supervisor:
             self._crash_log.killing(process)
             process.kill()
         for process in self._processes:
+            process.knock(now)
             if process.kill_at and now >= process.kill_at and not process.killed:
                 if process.page.phase == WAITING and not process.patience:
                     # it has done its jobs, and only has to tell: as long as the lease may hold

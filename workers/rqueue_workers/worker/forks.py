@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-_TERM = {signal.SIGTERM}
+_ENDING = {signal.SIGTERM, signal.SIGINT}
 
 _watching: Forks | None = None
 _hooked = False
@@ -45,10 +45,11 @@ class Forks:
 
     def _born(self) -> None:
         self.child = True
-        # the job that forked may end it with SIGTERM, as multiprocessing does
+        # the job that forked may end it with SIGTERM, as multiprocessing does, or with SIGINT
         with suppress(ValueError):  # not the main thread, by what this interpreter knows
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         self._strip()
 
     def leave(self, error: BaseException | None = None) -> NoReturn:
@@ -72,12 +73,12 @@ class Forks:
 def _hold() -> None:
     # a child that is ended at once must not take it for the worker's signal
     if _watching is not None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, _TERM)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
 
 
 def _release() -> None:
     if _watching is not None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERM)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def _born() -> None:

@@ -7,13 +7,18 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from time import monotonic
 from types import FrameType
+from typing import Any
 
+from rqueue.logs import logger
 from rqueue.transport.readable import readable
 from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, StatusPage
+
+log = logger("rqueue.worker")
 
 _PR_SET_PDEATHSIG = 1
 
@@ -25,6 +30,14 @@ takes to release what still runs: the last renewal was 0.3 of it ago at most."""
 
 def _nothing(_signal: int, _frame: FrameType | None) -> None:
     """There is news on the page."""
+
+
+def _named(handler: Any) -> str:
+    """A signal handler of the application, as it is known there."""
+    if isinstance(handler, signal.Handlers):
+        return handler.name
+    where = getattr(handler, "__module__", None) or type(handler).__module__
+    return f"{where}.{getattr(handler, '__qualname__', type(handler).__qualname__)}"
 
 
 class Stop:
@@ -44,6 +57,7 @@ class Stop:
         self._parent = parent
         self._orphaned = False
         self._retiring = False
+        self._handlers: dict[signal.Signals, Any] = {}
         self.fd, self._write = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write, False)
@@ -52,13 +66,44 @@ class Stop:
         """Handle signals, if this is the main thread; ask for one when the supervisor dies."""
         if threading.current_thread() is not threading.main_thread():
             return
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's goes to the supervisor as well
-        signal.signal(signal.SIGTERM, self._knock)
-        signal.signal(signal.SIGURG, _nothing)  # its byte ends the wait
+        # a terminal's goes to the supervisor as well; ignored, it would be ignored by programs too
+        # that jobs start
+        self._handle(signal.SIGINT, _nothing)
+        self._handle(signal.SIGTERM, self._knock)
+        self._handle(signal.SIGURG, _nothing)  # its byte ends the wait
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         if self._parent and sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         self.look()
+
+    def _handle(self, number: signal.Signals, handler: Callable[..., None]) -> None:
+        signal.signal(number, handler)
+        self.owns(number)
+
+    def owns(self, number: signal.Signals) -> None:
+        """The handler of a signal that is set now is the worker's."""
+        self._handlers[number] = signal.getsignal(number)
+
+    def reclaim(self) -> None:
+        """Take the signals back from the code of the application, which has run, and say so: what
+        it does at its import is not meant for a worker."""
+        if threading.current_thread() is not threading.main_thread() or not self._handlers:
+            return
+        for number, ours in self._handlers.items():
+            other = signal.signal(number, ours)
+            if other != ours:
+                log.warning(
+                    "worker process %d: the application has set a handler of %s, %s: a worker needs"
+                    " that signal, and has taken it back",
+                    os.getpid(), number.name, _named(other),
+                )  # fmt: skip
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handlers)
+        if signal.set_wakeup_fd(self._write, warn_on_full_buffer=False) != self._write:
+            log.warning(
+                "worker process %d: the application has called signal.set_wakeup_fd: a worker needs"
+                " it, and has taken it back",
+                os.getpid(),
+            )
 
     def uninstall(self) -> None:
         """Leave the signals alone again."""

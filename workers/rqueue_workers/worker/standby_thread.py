@@ -65,10 +65,13 @@ class StandbyThread(threading.Thread):
                 idle = 0
                 elapsed = monotonic() - job[5]
                 patience = job[0].prefetch.patience
-                if elapsed < patience:
-                    self._sleep(patience - elapsed)
-                else:
-                    self._sleep(self._attend(job))
+                pause = patience - elapsed if elapsed < patience else self._attend(job)
+                if (limit := self._slot.limit) is not None:
+                    left = limit.at - monotonic()
+                    if left <= 0:
+                        self._slot.strike()
+                    pause = min(pause, max(TICK_S, left))
+                self._sleep(pause)
                 continue
             idle += 1
             if idle < IDLE_TICKS or self._slot.busy:

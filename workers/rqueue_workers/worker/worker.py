@@ -36,7 +36,7 @@ from rqueue_workers.worker.app_import import (
 )
 from rqueue_workers.worker.attempt import Attempts
 from rqueue_workers.worker.composing import Held
-from rqueue_workers.worker.current_job import CurrentJob
+from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob
 from rqueue_workers.worker.departure import Departure
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.error_text import text
@@ -73,6 +73,7 @@ def run(spec: WorkerSpec, page: StatusPage, base: str, parent_pid: int) -> int:
             held: Held = {}
             idle = import_app(spec.app)
             plans = load_plans(spec, held=held)
+            stop.reclaim()
             served = [*dict.fromkeys(map(spec.queue_of, spec.queues))]
             page.words = "\n".join([*doubts(idle, served, registry), *notes(served, registry)])
         except AppError as error:
@@ -190,6 +191,7 @@ class Worker:
             self.slot, self.attempts, page, self.news, self.executors, self.forks,
             self.dispatcher.ack_early, self.recycling,
         )  # fmt: skip
+        stop.owns(INTERRUPT)
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -197,6 +199,8 @@ class Worker:
         """Join, work, leave."""
         loop = self.executors.get(ASYNC)
         self.services.open(loop if isinstance(loop, EventLoopExecutor) else None)
+        self.stop.reclaim()
+        self.main.timers.watch()
         self.forks.watch()
         self.standby.start()
         while not self.stop.level and not self.dispatcher.join():

@@ -11,14 +11,13 @@ from typing import Any
 
 from orjson import loads
 
-from rqueue.errors import SoftTimeLimit
 from rqueue.model.envelope import encode_result
 from rqueue.model.job import delivered_before, has_crashed
 from rqueue.tasks.context import current
 from rqueue.tasks.control import Cancelled
 from rqueue_workers.status_page import StatusPage
 from rqueue_workers.worker.attempt import NOTHING, Attempts
-from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob
+from rqueue_workers.worker.current_job import INTERRUPT, CurrentJob, Now, SoftLimit
 from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.executors.base import Executor, Job
 from rqueue_workers.worker.forks import Forks
@@ -28,6 +27,7 @@ from rqueue_workers.worker.prefetch import ENOUGH, ENOUGH_S
 from rqueue_workers.worker.recycling import Recycling
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
+from rqueue_workers.worker.timers import Timers
 
 SETTLE_S = 0.01
 """Seconds after which an ended job is settled, whatever else is held."""
@@ -66,7 +66,6 @@ class MainThreadExecutor:
         self._news = news
         self._executors = executors
         self._ack_early = ack_early
-        self._armed: Plan | None = None
         self._mark, self._unmark = page.marker(0), page.unmarker(0)
         self._number = 1 << 32  # others count from 0: two in a row are never the same
         self._functions: dict[str, Any] = {}
@@ -74,8 +73,9 @@ class MainThreadExecutor:
             for plan in attempts.plans.values():
                 if plan.plain and plan.executor == MAIN:
                     self._functions[plan.name] = plan.function
-        self._alarms = threading.current_thread() is threading.main_thread()
-        if self._alarms:
+        self.timers = Timers()
+        self._is_main = threading.current_thread() is threading.main_thread()
+        if self._is_main:
             signal.signal(INTERRUPT, self._interrupt)
             slot.main = threading.get_ident()
 
@@ -174,6 +174,7 @@ class MainThreadExecutor:
         if forks.child:
             forks.leave()
         slot.job = None
+        self.timers.clear()
         slot.busy = False
         self._number = number
         self._unmark()
@@ -217,12 +218,13 @@ class MainThreadExecutor:
         error: BaseException | None = None
         result: Any = None
         try:
-            if plan.soft_time_limit and self._alarms:
+            if plan.soft_time_limit and self._is_main:
                 result = self._limited(plan, args, kwargs)
             else:
                 result = plan.function(*args, **kwargs)
         except BaseException as raised:
             error = raised
+        self.timers.clear()
         if self._forks.child:
             self._forks.leave(error)
         row = (id, value, head, plan.name, acquired, started, monotonic())
@@ -233,31 +235,36 @@ class MainThreadExecutor:
         return True
 
     def _limited(self, plan: Plan, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call with a soft limit: an alarm that raises in this thread."""
-        # it stays installed: an alarm that was under way when the job ended finds nothing armed
-        signal.signal(signal.SIGALRM, self._strike)
-        self._armed = plan
-        signal.setitimer(signal.ITIMER_REAL, plan.soft_time_limit)
+        """Call with a soft limit, which the stand-by thread and the supervisor watch."""
+        slot, page = self.slot, self._page
+        limit = SoftLimit(plan.name, plan.soft_time_limit, monotonic())
+        slot.limit = limit
+        page.set_knock(limit.at)
+        self._news.event.set()  # the stand-by thread sleeps no longer than that
         try:
             return plan.function(*args, **kwargs)
         finally:
-            self._armed = None
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            slot.limit = None
+            page.set_knock(0.0)
 
     def _interrupt(self, _signal: int, frame: FrameType | None) -> None:
-        """Raise in a job that was cancelled. Anywhere else the knock is passed over: the stand-by
-        thread comes again while the job runs."""
-        job = self.slot.job
-        if job is None or job[0].stops.wanted.get(job[1]) != "stop":
+        """Raise in a job that was cancelled, or whose soft limit is over. Anywhere else the knock
+        is passed over: who knocked comes again while the job runs."""
+        job, limit = self.slot.job, self.slot.limit
+        if job is None:
             return
+        if job[0].stops.wanted.get(job[1]) == "stop" and self._inside(job, frame):
+            job[0].stops.interrupted(job[1])
+            raise Cancelled(f"job {text(job[1])} was cancelled")
+        if limit is not None:
+            struck = limit.struck(monotonic())
+            self._page.set_knock(limit.at)
+            if struck is not None:
+                raise struck
+
+    def _inside(self, job: Now, frame: FrameType | None) -> bool:
+        """Whether a frame is one of the job's function, or is called by it."""
         code = getattr(self._attempts.plans[job[3]].function, "__code__", None)
         while frame is not None and frame.f_code is not code:
             frame = frame.f_back
-        if frame is not None:
-            job[0].stops.interrupted(job[1])
-            raise Cancelled(f"job {text(job[1])} was cancelled")
-
-    def _strike(self, _signal: int, _frame: FrameType | None) -> None:
-        plan = self._armed
-        if plan is not None:
-            raise SoftTimeLimit(plan.name, plan.soft_time_limit)
+        return frame is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Iterable
 from functools import partial
@@ -13,6 +14,7 @@ from rqueue.errors import SoftTimeLimit
 from rqueue.model.locks import new_lock
 from rqueue.tasks.context import current
 from rqueue.tasks.control import Cancelled
+from rqueue_workers.worker.current_job import SoftLimit, handles_limit
 from rqueue_workers.worker.error_text import text
 from rqueue_workers.worker.executors.base import Executor, Job, fail_hard
 
@@ -37,7 +39,8 @@ class ThreadExecutor(Executor):
         super().__init__(*args, **kwargs)
         self._tokens: SimpleQueue[bool] = SimpleQueue()
         self._guards = [new_lock() for _ in range(self.slots)]
-        self._warned: set[int] = set()
+        self._strikes_at: dict[int, float] = {}
+        """When a soft limit strikes again."""
         self._taking = [False] * self.slots
         self._open = [False] * self.slots
         """Whether something may be raised in the slot's job."""
@@ -67,22 +70,26 @@ class ThreadExecutor(Executor):
             self._tokens.put(False)
 
     def limits(self, now: float) -> float:
-        """Raise in jobs whose soft limit has passed; seconds until the next one, 0.0 = none."""
+        """Raise in jobs whose soft limit has passed, as `SoftLimit` does; returns seconds until the
+        next one, 0.0 = none."""
         nearest = 0.0
         for slot, job in list(self.running.items()):
             soft = job.plan.soft_time_limit
             if not soft:
                 continue
-            left = job.started + soft - now
+            left = self._strikes_at.get(slot, job.started + soft) - now
             if left > 0:
                 nearest = min(nearest or left, left)
                 continue
             with self._guards[slot]:
-                if self.running.get(slot) is not job or slot in self._warned:
+                if self.running.get(slot) is not job:
                     continue
                 if self._open[slot]:
-                    self._warned.add(slot)
-                    self._strike(slot, _limit_of(job))
+                    again = max(soft, SoftLimit.AGAIN_S)
+                    self._strikes_at[slot] = now + again
+                    nearest = min(nearest or again, again)
+                    if not handles_limit(_handled_in(self._threads[slot])):
+                        self._strike(slot, _limit_of(job))
                 else:  # it is about to begin, or to end
                     nearest = min(nearest or LOOK_AGAIN_S, LOOK_AGAIN_S)
         return nearest
@@ -156,11 +163,11 @@ class ThreadExecutor(Executor):
                     error = late
                 try:
                     self._disarm(slot, guard)
-                except _STRIKES:  # the other one: each strikes once
+                except _STRIKES:  # the other one
                     self._disarm(slot, guard)
             current.set(None)
             self._end(slot, job, result, error)
-            self._warned.discard(slot)
+            self._strikes_at.pop(slot, None)
 
     def _acked(self, job: Job) -> bool:
         answer: SimpleQueue[bool] = SimpleQueue()
@@ -187,6 +194,13 @@ class ThreadExecutor(Executor):
 
 class _Disarmed(BaseException):
     """Takes the place of a limit or a cancel that came too late."""
+
+
+def _handled_in(thread: threading.Thread) -> BaseException | None:
+    """The error that a thread's code handles now."""
+    found: Any = sys._current_exceptions().get(thread.ident or 0)
+    error: BaseException | None = found[1] if isinstance(found, tuple) else found
+    return error  # a triple before Python 3.12
 
 
 def _limit_of(job: Job) -> type[SoftTimeLimit]:

@@ -71,6 +71,7 @@ from rqueue.tasks.other_words import MODULE_WORDS as _MODULE_WORDS
 from rqueue.tasks.registry import Registry, registry
 from rqueue.tasks.request import JobRequest
 from rqueue.tasks.retry import RetryPolicy
+from rqueue.tasks.schedule import Schedule
 from rqueue.tasks.shares import Share
 from rqueue.tasks.stream import stream
 from rqueue.tasks.task import Task
@@ -186,6 +187,7 @@ __all__ = [
     "Retried",
     "Retry",
     "RetryPolicy",
+    "Schedule",
     "ServerError",
     "Settings",
     "ShardedQueue",

@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 from rqueue.errors import ConfigError
 from rqueue.model.expect import expect, shown
 from rqueue.model.names import check_task
-from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.enqueuer import (
     AsyncEnqueuer,
     Enqueuer,
@@ -42,13 +41,14 @@ from rqueue.tasks.enqueuer import (
 from rqueue.tasks.options import NO_OPTIONS
 from rqueue.tasks.other_words import refuse_unknown
 from rqueue.tasks.retry import RetryPolicy, check_retry
+from rqueue.tasks.schedule import Schedule, check_schedules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
     from zoneinfo import ZoneInfo
 
-    from rqueue.model.schedule import Missed, Overlap, Timing
+    from rqueue.model.schedule import Missed, Overlap
 
 from rqueue.tasks.bound_task import goes_to
 from rqueue.tasks.limits import Limit
@@ -136,6 +136,7 @@ def task(
     overlap: Overlap = "allow",
     jitter: timedelta | float | str = 0,
     window: timedelta | float | str = "1d",
+    schedules: Sequence[Schedule] = (),
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -169,6 +170,7 @@ def task(
     overlap: Overlap = "allow",
     jitter: timedelta | float | str = 0,
     window: timedelta | float | str = "1d",
+    schedules: Sequence[Schedule] = (),
     sender: Enqueuer | None = None,
     async_sender: AsyncEnqueuer | None = None,
     registry: Registry = registry,
@@ -192,7 +194,9 @@ def task(
     whether its enqueues wait for the commit of the database transaction around them, where an
     integration knows of one (`rqueue.contrib.django`). `cron`, `every`, `tz`, `missed`, `overlap`,
     `jitter`, `window`: the task is periodic, called without arguments, as `Queue.schedules.set`
-    says it; the schedule has the task's name, and workers of its queue declare it (A-46).
+    says it; the schedule has the task's name, and workers of its queue declare it (A-46). With
+    neither `cron` nor `every` the task is not periodic. `schedules`: others, with names and
+    arguments of their own.
     `sender`, `async_sender`: who stores them.
 
     Raises ConfigError, InvalidName, TaskAlreadyRegistered.
@@ -233,22 +237,19 @@ def task(
         keep=keep,
     )
 
-    timing: Timing | None = None
-    if cron is not None or every is not None:
-        from rqueue.model.schedule import Timing as Timing_
-
-        timing = Timing_.of(cron, every, tz, missed, overlap, jitter, window)
-    else:
-        for option, value, default in zip(
-            ("tz", "missed", "overlap", "jitter", "window"),
-            (tz, missed, overlap, jitter, window),
-            ("UTC", "last", "allow", 0, "1d"),
-            strict=True,
-        ):
-            if value != default:
-                raise ConfigError(
-                    option, f"{shown(value)} is said of ticks: a periodic task has cron or every"
-                )
+    periodic = [
+        Schedule(
+            cron=cron,
+            every=every,
+            tz=tz,
+            missed=missed,
+            overlap=overlap,
+            jitter=jitter,
+            window=window,
+        )
+    ]
+    if cron is None and every is None:
+        periodic = []
 
     def register(function: Callable[..., Any]) -> Task[Any, Any]:
         kind = AsyncTask if inspect.iscoroutinefunction(function) else SyncTask
@@ -258,13 +259,8 @@ def task(
         made.check_keys()
         made._enqueuer = sender
         made._async_enqueuer = async_sender
-        if timing is not None:
-            made.timing = timing
-            # what its ticks are to enqueue can be, and has a key where it is unique
-            keyed_call = made.request(made.defaults, (), {}).options.unique
-            if isinstance(keyed_call, UniqueKey) and keyed_call.replaces:
-                why = f"the ticks say when a periodic job is due, not {keyed_call.on_conflict!r}"
-                raise ConfigError("unique", why)
+        if periodic or schedules:
+            made.schedules = check_schedules(made, [*periodic, *schedules])
         registry.add(made)
         return made
 

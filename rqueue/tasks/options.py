@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from inspect import Parameter, Signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from rqueue.errors import ConfigError
 from rqueue.model.expect import expect
 from rqueue.model.parents import OnFailure, Parents
 from rqueue.model.sort_keys import SortKey
+from rqueue.model.times import parse_when
 from rqueue.model.unique_key import UniqueKey
 from rqueue.tasks.limits import Limit, limited, limits_of, texts_of
 from rqueue.tasks.option_checks import CHECKS
@@ -38,8 +40,9 @@ DEFAULT_PRIORITY = 4  # JMS (Q-11)
 class Options:
     """How one job is enqueued and run; None = as the task or the queue says.
 
-    `id`: the job's, else a new one. `priority`: 0 to 9, higher first (Q-11). `at_ms`: due at, ms
-    since the epoch; `delay_ms`: due so many ms from now; at most one of them. `max_deliveries`:
+    `id`: the job's, else a new one. `priority`: 0 to 9, higher first (Q-11). `at`: the due time, an
+    aware datetime, Unix seconds, or a timedelta from now; kept as `at_ms`, ms since the epoch, or
+    `delay_ms`, ms from now, of which one may be given in its place. `max_deliveries`:
     attempts in all, 0 = the queue's. `max_crashes`: those of them that may cost a worker its
     process, 0 = the queue's. `retry`: a policy. `time_limit`, `soft_time_limit`: seconds one
     attempt may take. `ttl`: seconds from its enqueue in which the job may be delivered, then it
@@ -101,14 +104,19 @@ class Options:
     fsync: bool | None = None
     confirm_ms: int | None = None
 
-    if not TYPE_CHECKING:  # type checkers know the one of a dataclass
+    if TYPE_CHECKING:
+        at: InitVar[datetime | timedelta | float | None] = None
+    else:  # type checkers know the constructor of a dataclass
 
         def __init__(self, *values: Any, **given: Any) -> None:
             """The options that are not as they are by default are the attributes of an instance;
             all others are those of the class. So only what is given is looked at, here and by who
             packs the job: many calls have options of their own, and each has one or two."""
             if not _NAMES.issuperset(given):
+                at = given.pop("at", None)
                 refuse_unknown(given, _NAMES, "a job")
+                if at is not None:
+                    given |= _due(at, given)
             if values:
                 given = _SIGNATURE.bind(*values, **given).arguments
             its = vars(self)
@@ -210,11 +218,21 @@ def waits_of(options: Options) -> str:
     return Parents(len(ids), "nothing", options.on_failure or "stop", ids).text
 
 
+def _due(at: datetime | timedelta | float, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The option that a due time stands for. Raises ConfigError, also if another one is given."""
+    for name in ("at_ms", "delay_ms"):
+        if given.get(name) is not None:
+            raise ConfigError("at", f"a job has one due time, at or {name}")
+    due = parse_when(at, "at")
+    return {"at_ms": due.at_ms} if due.delay_ms is None else {"delay_ms": due.delay_ms}
+
+
 _FIELDS = tuple(f.name for f in fields(Options))
 _NAMES = frozenset(_FIELDS)
-_SIGNATURE = Signature(
-    [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in _FIELDS]
-)
+_POSITIONAL = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in _FIELDS]
+_SIGNATURE = Signature(_POSITIONAL)
+_AT = Parameter("at", Parameter.KEYWORD_ONLY, default=None)
+setattr(Options, "__signature__", Signature([*_POSITIONAL, _AT]))  # noqa: B010 (what a shell shows)
 for _name in ("headers", "labels"):
     setattr(Options, _name, MappingProxyType({}))  # of all that have none: nobody writes to it
 _DEFAULTS = {name: getattr(Options, name) for name in _FIELDS}

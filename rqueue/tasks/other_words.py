@@ -33,7 +33,8 @@ _RETRIES = "max_deliveries counts the first attempt too"
 _POLICY = "retry=RetryPolicy(...) says when and after which errors a job is tried again"
 _SECONDS = "time_limit is in seconds"
 _LIVES = "ttl is in seconds"
-_DELAY = "a call is delayed by enqueue_in(seconds, ...)"
+_DELAY = "a call is delayed by enqueue_in(seconds, ...), or the option at=timedelta(seconds=...)"
+_TIMED = "a call is enqueued for a time by enqueue_at(when, ...), or the option at=when"
 
 _WHERE = "rqueue.configure(url), or RQUEUE_URL"
 _FOLLOWS = "task.s(...).on_success(other.s()) says what follows a call"
@@ -81,10 +82,10 @@ OPTION_WORDS = {
     "delay": _DELAY,
     "countdown": _DELAY,
     "_defer_by": _DELAY,
-    "eta": "a call is enqueued for a time by enqueue_at(when, ...)",
+    "eta": _TIMED,
     "defer_by": _DELAY,
-    "defer_until": "a call is enqueued for a time by enqueue_at(when, ...)",
-    "_defer_until": "a call is enqueued for a time by enqueue_at(when, ...)",
+    "defer_until": _TIMED,
+    "_defer_until": _TIMED,
     "acks_late": "ack is 'late', the default, or 'early'",
     "bind": "the job is current_job()",
     "meta": "a job has headers and labels",
@@ -145,8 +146,8 @@ METHOD_WORDS = {
 """Methods of other queues' tasks, by ours."""
 
 QUEUE_WORDS = {
-    "enqueue_in": "task.options(queue=...).enqueue_in(seconds, ...)",
-    "enqueue_at": "task.options(queue=...).enqueue_at(when, ...)",
+    "enqueue_in": "send(name, args, options=Options(at=timedelta(...))), or task.enqueue_in(...)",
+    "enqueue_at": "send(name, args, options=Options(at=when)), or task.enqueue_at(when, ...)",
     "enqueue_front": "enqueue(task.options(front=True), ...)",
     "enqueue_call": "enqueue(task, ...), or send(name, args, kwargs, Options(...))",
     "enqueue_job": "enqueue(task, ...), or enqueue(name, ...)",

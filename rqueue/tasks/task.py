@@ -11,7 +11,7 @@ from rqueue.tasks.options import Options
 from rqueue.tasks.signature import CallChecker
 
 if TYPE_CHECKING:
-    from rqueue.model.schedule import Timing
+    from rqueue.tasks.schedule import Schedule
 
 from rqueue.tasks.bound_task import BoundTask
 
@@ -33,8 +33,8 @@ class Task(BoundTask[P, R]):
     is_async: bool
     runs: Options
     ack: Ack
-    timing: Timing | None = None
-    """When it is enqueued by itself; None where it is not periodic."""
+    schedules: tuple[Schedule, ...] = ()
+    """What enqueues it by itself; () if it is not periodic."""
 
     def __init__(
         self,

@@ -338,7 +338,8 @@ class OneThreadWorker:
     def declare(self) -> None:
         """Say to the queues which periodic jobs the code declares, as a worker does that serves
         them; one consumer stays in each of them that takes nothing."""
-        declared = [plan.declares for plan in map(self._plans.get, _periodic()) if plan.declares]
+        plans = [plan for plan in map(self._plans.get, _periodic()) if plan is not None]
+        declared = [one for plan in plans for one in plan.declares]
         for queue in sorted({one.queue for one in declared}):
             keys = QueueKeys(queue, self.settings.namespace)
             subscription = self._declaring.get(keys)
@@ -361,7 +362,7 @@ class OneThreadWorker:
 
 
 def _periodic() -> list[str]:
-    return [task.name for task in registry if task.timing is not None]
+    return [task.name for task in registry if task.schedules]
 
 
 def _why_unfit(unfit: Unfit) -> RQueueError | None:

@@ -84,7 +84,7 @@ def test_what_people_say_wrongly_of_ticks(run: Run, queue: Queue) -> None:
 
 
 def test_what_code_declares_comes_back(run: Run, queue: Queue) -> None:
-    declared = Declaration("s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
+    declared = Declaration("s", "s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
     with queue.consumer() as consumer:
         declare(queue._run, queue.keys, consumer.name, consumer.term, "app", [declared], None)
         said = run("cron", "remove", queue.name, "s").stderr
@@ -96,7 +96,7 @@ def test_what_code_declares_comes_back(run: Run, queue: Queue) -> None:
 def test_a_retired_schedule_is_a_note(run: Run, queue: Queue) -> None:
     from rqueue.testing import housekeeping
 
-    declared = Declaration("s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
+    declared = Declaration("s", "s", queue.name, Timing.of(every=60), "4,,0,", '["s"]')
     with queue.consumer(lease=10**6) as consumer, queue.consumer(lease=10**6) as other:
         declare(queue._run, queue.keys, consumer.name, consumer.term, "app", [declared], None)
         declare(queue._run, queue.keys, other.name, other.term, "app", [], None)

@@ -90,7 +90,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: OK.apply_async((5,), countdown=60), "here it is enqueue(...); options stand before"),
     (lambda: OK.enqueue(5, countdown=60), "a call is delayed by enqueue_in(seconds, ...)"),
     (lambda: Q.enqueue(OK, 5, _defer_by=60), "a call is delayed by enqueue_in(seconds, ...)"),
-    (lambda: Q.enqueue_in(60, OK), "a queue has no attribute 'enqueue_in'; here it is task.opt"),
+    (lambda: Q.enqueue_in(60, OK), "a queue has no attribute 'enqueue_in'; here it is send(name"),
     (lambda: OK.enqueue_in("5m", 1), "'5m' is not a number of seconds; the task's arguments come"),
     (lambda: OK.enqueue_at(datetime(2030, 1, 1), 1), "has no time zone; use datetime.now(timezone"),
     (lambda: declared(time_limit="soon"), "time_limit: 'soon' is not a positive number of seconds"),

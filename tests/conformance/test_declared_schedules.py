@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
 from rqueue.testing import FrozenTime, frozen_time
 from rqueue.transport.redis_client import execute
-from rqueue_workers.worker.declaring import Declaration, declaration_of, declare
+from rqueue_workers.worker.declaring import Declaration, declarations_of, declare
 from tests.support.queue_fixture import QueueFixture, ids
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -32,7 +31,7 @@ def time(q: QueueFixture) -> Iterator[FrozenTime]:
 def deploy(q: QueueFixture, *declared: Timing, app: str = "shop") -> Consumer:
     """A consumer of a release whose code declares schedule s so, or does not."""
     consumer = q.consumer(jobs=50, lease=LONG).register()
-    said = [Declaration("s", q.queue.name, timing, "4,,0,", '["s"]') for timing in declared]
+    said = [Declaration("s", "s", q.queue.name, timing, "4,,0,", '["s"]') for timing in declared]
     name, term = consumer.name, consumer.term
     declare(lambda call: execute(q.queue.redis, call), q.queue.keys, name, term, app, said, None)
     return consumer
@@ -126,10 +125,10 @@ def test_the_decorator_declares(q: QueueFixture) -> None:
     @task(registry=here)
     def other() -> None: ...
 
-    declared: Any = declaration_of(nightly)
+    (declared,) = declarations_of(nightly)
     assert (declared.task, declared.queue, declared.terms) == (nightly.name, q.queue.name, "9,,0,")
     assert declared.timing == Timing.of(cron="0 3 * * *", tz="Europe/Berlin")
-    assert declaration_of(other) is None
+    assert [*declarations_of(other)] == []
     with pytest.raises(BadArguments):
 
         @task(every=60, registry=here)

@@ -11,7 +11,7 @@ from rqueue.tasks.registry import Registry
 from rqueue.tasks.unique import Unique
 from rqueue.testing import FrozenTime, frozen_time
 from rqueue.transport.redis_client import execute
-from rqueue_workers.worker.declaring import declaration_of, declare
+from rqueue_workers.worker.declaring import declarations_of, declare
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -114,8 +114,7 @@ def test_what_code_declares_is_unique_too(q: QueueFixture, time: FrozenTime) -> 
     declared = task(name="s", registry=Registry(), queue=q.queue.name, every="1m", unique=True)
     periodic = declared(lambda: None)
     c = q.consumer(jobs=9, lease=10**6).register()
-    said = declaration_of(periodic)
-    assert said is not None
+    (said,) = declarations_of(periodic)
     keys = q.queue.keys
     declare(lambda call: execute(q.queue.redis, call), keys, c.name, c.term, "shop", [said], None)
     assert periodic.unique_key() in said.terms

@@ -77,6 +77,7 @@ PUBLIC = [
     "Retried",
     "Retry",
     "RetryPolicy",
+    "Schedule",
     "ServerError",
     "ShardedQueue",
     "Settings",

@@ -1,5 +1,7 @@
 import pickle
 from dataclasses import FrozenInstanceError, fields, replace
+from datetime import UTC, datetime, timedelta
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -145,3 +147,21 @@ def test_nobody_writes_to_options() -> None:
     with pytest.raises(TypeError):
         Options().headers["a"] = "1"  # type: ignore[index]
     assert Options().headers == {} == Options().labels
+
+
+def test_a_due_time_is_said_as_a_task_says_it() -> None:
+    assert Options(at=timedelta(minutes=2)) == Options(delay_ms=120_000)
+    assert Options(at=2e9, priority=3) == Options(None, 3, at_ms=2 * 10**12)
+    assert Options(at=datetime(2030, 1, 1, tzinfo=UTC)).at_ms == 1_893_456_000_000
+    assert Options(at=None) == Options()
+    assert replace(Options(at=2e9), priority=1) == Options(at_ms=2 * 10**12, priority=1)
+    for wrong in (5, "soon", datetime(2030, 1, 1)):
+        with pytest.raises(ConfigError, match="at: "):
+            Options(at=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="one due time"):
+        Options(at=2e9, delay_ms=5)
+    assert pickle.loads(pickle.dumps(Options(at=2e9))) == Options(at=2e9)
+
+
+def test_its_options_are_shown() -> None:
+    assert {field.name for field in fields(Options)} | {"at"} == {*signature(Options).parameters}

@@ -71,7 +71,11 @@ OPTIONS: list[tuple[str, Callable[[Any, dict[str, Any]], Any]]] = [
         ("soft_limit", "soft_time_limit is in seconds"),
         ("timeout", "time_limit is in seconds"),
         ("max_retries", "max_deliveries counts the first attempt too"),
-        ("countdown", "a call is delayed by enqueue_in(seconds, ...)"),
+        (
+            "countdown",
+            "a call is delayed by enqueue_in(seconds, ...), or the option"
+            " at=timedelta(seconds=...)",
+        ),
         ("expires", "ttl is in seconds"),
         ("priorty", "did you mean priority?"),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -23,15 +23,16 @@ from rqueue.protocol.policies import PLAIN, schedules
 from rqueue.protocol.scheduling import stored
 from rqueue.tasks.task import Task
 
-__all__ = ["Declaration", "declaration_of", "declare", "declaring"]
+__all__ = ["Declaration", "declarations_of", "declare", "declaring"]
 
 
 log = logger("rqueue.worker")
 
 
 class Declaration(NamedTuple):
-    """A schedule that the decorator of a task declares: it is called as the task is."""
+    """A schedule that the decorator of a task declares."""
 
+    name: str
     task: str
     queue: str
     timing: Timing
@@ -39,14 +40,16 @@ class Declaration(NamedTuple):
     job: str
 
 
-def declaration_of(task: Task[Any, Any]) -> Declaration | None:
-    """What a task declares; None where it is not periodic."""
-    if task.timing is None:
-        return None
-    # with the unique key that a call of it has
-    request = task.request(task.defaults, (), {})
-    job = pack(task.name, (), {}, request.options.to_opts()).decode()
-    return Declaration(task.name, task.queue, task.timing, terms_of(request.options), job)
+def declarations_of(task: Task[Any, Any]) -> Iterator[Declaration]:
+    """What a task declares; nothing if it is not periodic."""
+    for one in task.schedules:
+        if one.timing is None:
+            continue
+        # with the unique key that a call of it has
+        request = task.request(task.defaults, one.args, one.kwargs)
+        job = pack(task.name, one.args, one.kwargs, request.options.to_opts()).decode()
+        name, terms = one.name or task.name, terms_of(request.options)
+        yield Declaration(name, task.name, task.queue, one.timing, terms, job)
 
 
 def declaring(
@@ -64,14 +67,14 @@ def declaring(
             yield declare_none(keys, consumer, term, app)
         return
     now = (yield read_schedules(keys)).now
-    for task, queue, timing, terms, job in mine:
-        info = ScheduleInfo(task, queue, task, timing, terms=terms, job=job)
+    for name, task, queue, timing, terms, job in mine:
+        info = ScheduleInfo(name, queue, task, timing, terms=terms, job=job)
         said = stored(signer, info, timing, now, "active", anew=True)
         hash = shortened(blake2b(info.body, digest_size=12).digest())
         try:
-            yield declare_schedule(keys, consumer, term, app, task, hash, said)
+            yield declare_schedule(keys, consumer, term, app, name, hash, said)
         except ConfigError as error:
-            log.error("queue %s takes no schedule of task %s: %s", queue, task, error)
+            log.error("queue %s takes no schedule '%s' of task %s: %s", queue, name, task, error)
 
 
 def declare(

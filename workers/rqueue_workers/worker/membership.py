@@ -157,7 +157,7 @@ class Membership(Demand):
         )
         self.listen(subscription)
         plans = self._attempts.plans.values()
-        declared = [plan.declares for plan in plans if plan.declares is not None]
+        declared = [one for plan in plans for one in plan.declares]
         yield from subscription.declaring(declared, ",".join(spec.app), spec.settings.signer)
 
     def _drop(self, subscription: Subscription) -> None:

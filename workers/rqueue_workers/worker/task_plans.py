@@ -17,7 +17,7 @@ from rqueue.tasks.task import Task
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.worker.app_import import AppError
 from rqueue_workers.worker.composing import Held, composed
-from rqueue_workers.worker.declaring import Declaration, declaration_of
+from rqueue_workers.worker.declaring import Declaration, declarations_of
 
 MAIN, THREAD, ASYNC = range(3)
 """Executors: where a job runs. Sync tasks in the main thread or in threads, async ones on the
@@ -29,8 +29,8 @@ class Plan:
     """How jobs of one task run here. time_limit, soft_time_limit: seconds, 0 = none. keep_ms: of
     the result, None = the queue's. most, crashes: attempts, and those of them that may cost a
     process, 0 = the queue's. plain: nothing has to be watched while it runs. queue: where its calls
-    go by default. early: its jobs are acked before they begin. declares: the schedule of a periodic
-    one. check: refuses arguments that the task does not take."""
+    go by default. early: its jobs are acked before they begin. declares: its schedules.
+    check: refuses arguments that the task does not take."""
 
     name: str
     function: Any
@@ -45,7 +45,7 @@ class Plan:
     plain: bool = True
     queue: str = ""
     early: bool = False
-    declares: Declaration | None = None
+    declares: tuple[Declaration, ...] = ()
     check: CallChecker | None = None
 
     def for_job(self, opts: Mapping[str, Any], spec: WorkerSpec) -> Plan:
@@ -86,7 +86,7 @@ def plan_of(task: Task[Any, Any], spec: WorkerSpec, held: Held | None = None) ->
         queue=task.queue,
         early=early,
         check=task.check,
-        declares=declaration_of(task),
+        declares=tuple(declarations_of(task)),
     )
     return fill(plan, spec)
 

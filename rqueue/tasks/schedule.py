@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from rqueue.model.schedule import Missed, Overlap, Timing
-    from rqueue.tasks.task import Task
+    from rqueue.tasks.bound_task import BoundTask
 
 __all__ = ["Schedule", "check_schedules"]
 
@@ -68,7 +68,7 @@ class Schedule:
         return f"<Schedule {self.name!r}>"
 
 
-def check_schedules(task: Task[Any, Any], given: Sequence[Schedule]) -> tuple[Schedule, ...]:
+def check_schedules(task: BoundTask[..., Any], given: Sequence[Schedule]) -> tuple[Schedule, ...]:
     """Those of them that tick. Raises ConfigError and BadArguments: what they are to enqueue could
     not be, or two have one name."""
     expect("schedules", given, (list, tuple), "a list of Schedule(...)")

@@ -77,6 +77,59 @@ def test_a_task_of_an_unknown_queue_is_warned_of(
     assert (warning.id, warning.hint) == ("rqueue.W002", "did you mean 'mail'?")
 
 
+PROJECT = """
+import sys
+import django
+from django.conf import settings
+
+settings.configure(
+    INSTALLED_APPS=["rqueue.contrib.django", "shop", "plain"],
+    RQUEUE={"url": "redis://127.0.0.1:1/0", "queues": ["default"]},
+)
+django.setup()
+from django.core.management import call_command
+call_command("check")
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("", ["no issues"]),
+        (
+            "from rqueue import task\n@task(queue='elsewhere')\ndef f(): ...\n",
+            ["rqueue.W002", "task 'shop.tasks.f' goes to queue 'elsewhere'"],
+        ),
+        (
+            "from rqueue import task\n\n@task(priority=99)\ndef f(): ...\n",
+            ["rqueue.E004", "module 'shop.tasks' cannot be imported: ConfigError: priority", ":3;"],
+        ),
+        ("import shop.nothing", ["rqueue.E004", "ModuleNotFoundError: No module named"]),
+        ("def f(:", ["rqueue.E004", "SyntaxError"]),
+    ],
+)
+def test_the_check_sees_modules_that_nothing_has_imported(
+    tmp_path: Path, code: str, said: list[str]
+) -> None:
+    for app in ("shop", "plain"):
+        (tmp_path / app).mkdir()
+        (tmp_path / app / "__init__.py").touch()
+    (tmp_path / "shop" / "tasks.py").write_text(code)
+    (tmp_path / "project.py").write_text(PROJECT)
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    run = subprocess.run(
+        [sys.executable, "project.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        env=environ,
+    )
+    for words in said:
+        assert words in run.stdout + run.stderr
+    assert run.returncode == (1 if said[0].startswith("rqueue.E") else 0)
+
+
 def test_a_name_of_modules_that_no_app_has_is_warned_of(django: Any) -> None:
     from django.core.checks import run_checks
 

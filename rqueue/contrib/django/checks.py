@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
-from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
-from django.utils.module_loading import module_has_submodule
 
+import rqueue
 from rqueue.contrib.django.conf import DEFAULT_MODULES, Conf, read
+from rqueue.contrib.django.task_modules import task_modules
 from rqueue.errors import ConfigError, RQueueError
 from rqueue.tasks.registry import registry
 from rqueue.transport.discovery import DEV_DIRECTORY, running
@@ -19,6 +23,7 @@ from rqueue.transport.server_check import server_facts
 
 __all__ = ["check_modules", "check_server", "check_settings", "check_tasks"]
 
+OURS = str(Path(rqueue.__file__).parent)
 NO_URL = "nothing says where the queues are: neither RQUEUE['url'] nor RQUEUE_URL"
 
 
@@ -43,11 +48,19 @@ def check_settings(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
 
 
 def check_tasks(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
-    """W002: a task that was imported goes to a queue that RQUEUE['queues'] does not name."""
+    """E004: a module with tasks cannot be imported, so no worker starts. W002: a task goes to a
+    queue that RQUEUE['queues'] does not name."""
     conf = _conf()
-    if conf is None or not conf.queues:
+    if conf is None:
         return []
-    found = []
+    found: list[CheckMessage] = []
+    for module in task_modules(conf.modules):
+        try:
+            import_module(module)
+        except Exception as error:
+            found.append(_failed(module, error))
+    if not conf.queues:
+        return found
     for task in registry:
         if task.queue not in conf.queues:
             near = get_close_matches(task.queue, conf.queues, 1)
@@ -59,15 +72,23 @@ def check_tasks(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
     return found
 
 
+def _failed(module: str, error: Exception) -> CheckMessage:
+    _, _, *frames = extract_tb(error.__traceback__)  # behind ours, and that of import_module
+    code = [frame for frame in frames if not frame.filename.startswith("<frozen")]
+    *_, last = [*takewhile(lambda frame: not frame.filename.startswith(OURS), code)] or frames
+    said = f"module '{module}' cannot be imported: {type(error).__name__}: {error}"
+    hint = f"raised in {last.filename}:{last.lineno}; no worker starts until it is mended"
+    return Error(said, hint=hint, id="rqueue.E004")
+
+
 def check_modules(app_configs: Any = None, **_: Any) -> Sequence[CheckMessage]:
     """W005: a name of RQUEUE['modules'] that no installed app has as a module."""
     conf = _conf()
     if conf is None or conf.modules == DEFAULT_MODULES:
         return []
-    there = [app.module for app in apps.get_app_configs() if app.module is not None]
     found = []
     for name in conf.modules:
-        if not any(module_has_submodule(module, name) for module in there):
+        if not any(task_modules([name])):
             said = f"no installed app has a module {name!r}, which RQUEUE['modules'] names"
             hint = "names of modules inside of apps, as ['tasks', 'jobs'] for shop/tasks.py"
             found.append(Warning(said, hint=hint, id="rqueue.W005"))

@@ -11,10 +11,10 @@ from __future__ import annotations
 import django
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.utils.module_loading import autodiscover_modules
 
 from rqueue.contrib.django.conf import conf, tasks_installed
 from rqueue.contrib.django.connections import around_async_job, around_job
+from rqueue.contrib.django.task_modules import import_task_modules
 from rqueue.contrib.job_wrappers import around_jobs
 
 __all__ = ["APP"]
@@ -25,7 +25,7 @@ django.setup()
 if not apps.is_installed(APP):
     raise ImproperlyConfigured(f"add '{APP}' to INSTALLED_APPS")
 around_jobs(around_job, around_async_job)  # first: outside of the application's own middleware
-autodiscover_modules(*conf().modules)
+import_task_modules(conf().modules)
 if tasks_installed():
     from rqueue.contrib.django.task_runs import register_tasks
 

@@ -20,9 +20,9 @@ class AsyncMemoryConnection(AbstractConnection):
     """What redis-py and `rqueue.transport.async_connection` send over, without a socket."""
 
     def __init__(self, memory: str = "", **options: Any) -> None:
-        options.update(protocol=2, driver_info=None)
-        super().__init__(**options)
+        super().__init__(**{**options, "protocol": 2})
         self.memory = memory
+        self.host, self.port = self._host_error(), 0  # redis-py 7.2 names them in its metrics
         self._session: Session | None = None
 
     def repr_pieces(self) -> list[tuple[str, Any]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rqueue.protocol.key_table import LEFT_OVER, READY, SCORES
 from rqueue.protocol.keys import QueueKeys, queue_of
 from rqueue.transport.memory.keyspace import Keyspace
 from rqueue.transport.memory.sorted_set import SortedSet
 
 __all__ = ["has_consumers", "has_upkeep", "has_work", "next_due", "queues_in"]
 
-DUE = ("scheduled", "ticks", "expiring", "periods", "unsealed")
-"""Keys whose scores are times, in ms, at which the queue has something to do."""
+DUE = tuple(name for name, scores in SCORES.items() if scores == "due")
 
 
 def next_due(db: Keyspace, queues: Iterable[QueueKeys], after_ms: int) -> int | None:
@@ -25,11 +25,8 @@ def next_due(db: Keyspace, queues: Iterable[QueueKeys], after_ms: int) -> int | 
     return int(min(found)) if found else None
 
 
-READY = (b"ready", b"heads", b"class:", b"refused:")
-"""What the keys of jobs begin with that a consumer gets when it pulls."""
-
-OWED = (b"owed", b"outgoing")
-"""Keys that are there while something is to be done at the next look."""
+WORK = frozenset(name.encode() for name in (*READY, *LEFT_OVER))
+"""What keys begin with, up to a colon, that exist while a look at the queue has work to do."""
 
 
 def queues_in(db: Keyspace) -> list[QueueKeys]:
@@ -46,7 +43,7 @@ def has_work(db: Keyspace, keys: QueueKeys, now_ms: int) -> bool:
     """Whether a consumer that looks at a queue now may have something to do."""
     base = keys.base.encode()
     for key in db.names():
-        if key.startswith(base) and key[len(base) :].startswith(READY + OWED):
+        if key.startswith(base) and key[len(base) :].partition(b":")[0] in WORK:
             return True
     first_ms = next_due(db, [keys], -1)
     return first_ms is not None and first_ms <= now_ms

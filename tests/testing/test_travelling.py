@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rqueue as rq
-from rqueue import ConfigError, ProducerLost, stream, task
+from rqueue import ConfigError, ProducerLost, Rate, stream, task
 from rqueue.errors import LifecycleError
 from rqueue.model.parents import LOST_MS
 from rqueue.testing import Harness, harness, in_memory
@@ -140,3 +140,23 @@ def test_a_nightly_job_runs_on_the_way_at_its_hour_alone(
         assert ran == [
             night for night in nights if timedelta(0) <= queues.now - night <= timedelta(hours=2)
         ]
+
+
+def test_all_that_is_due_at_one_time_runs(queues: Harness, recorder: Recorder) -> None:
+    record = recorder(queue="q")
+    for n in range(200):
+        record.options(priority=n % 3).enqueue_in(5, n)
+    assert queues.travel("5s").ran == 200
+
+
+@pytest.mark.parametrize("burst", [1, 3])
+def test_a_rate_lets_its_jobs_run_on_the_way(
+    queues: Harness, recorder: Recorder, burst: int
+) -> None:
+    record = recorder(queue="q", limit=Rate(2, per="1s", burst=burst))
+    began = queues.now
+    for n in range(6):
+        record.enqueue(n)
+    assert queues.drain().ran == burst
+    assert queues.travel("10s").ran == 6 - burst
+    assert queues.now - began == timedelta(seconds=10)

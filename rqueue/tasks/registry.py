@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from rqueue.errors import TaskAlreadyRegistered, UnknownTask
+from rqueue.tasks.likeness import alike
 from rqueue.tasks.task import Task
 
 __all__ = ["Registry", "registry"]
@@ -19,13 +20,15 @@ class Registry:
         self._tasks: dict[str, Task[Any, Any]] = {}
 
     def add(self, task: Task[Any, Any]) -> None:
-        """Register a task. Raises TaskAlreadyRegistered when another function has its name.
+        """Register a task. Raises TaskAlreadyRegistered if another function has its name.
 
-        The same function of the same file again (a module imported under two names, a reload) takes
-        the earlier one's place.
+        The same function again takes the earlier one's place: of a module that is imported under
+        two names or loaded anew, or of a factory that runs anew (`rqueue.tasks.likeness`).
         """
         other = self._tasks.get(task.name)
-        if other is not None and other.place != task.place:
+        if other is not None and not (
+            other.place == task.place and alike(other.function, task.function)
+        ):
             raise TaskAlreadyRegistered(task.name, other.place, task.place)
         self._tasks[task.name] = task
 

@@ -59,9 +59,11 @@ class Task(BoundTask[P, R]):
     @property
     def place(self) -> str:
         """Where the function is defined, as `file:line`."""
-        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        function = inspect.unwrap(self.function)
+        code = getattr(function, "__code__", None)
         if code is None:
-            return f"{self.function.__module__}.{self.function.__qualname__}"
+            named = function if hasattr(function, "__qualname__") else type(function)
+            return f"{named.__module__}.{named.__qualname__}"
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def __repr__(self) -> str:
@@ -71,7 +73,7 @@ class Task(BoundTask[P, R]):
 class SyncTask(Task[P, R]):
     """A task that is a plain function."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function, here and now; dependencies are passed by name. Raises BadArguments
         where one of them is missing."""
         if self.check.provided:
@@ -83,7 +85,7 @@ class SyncTask(Task[P, R]):
 class AsyncTask(Task[P, R]):
     """A task that is an `async def` function."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
         """Call the function: a coroutine to await, here and now; see `SyncTask`."""
         if self.check.provided:
             self.check.plainly(self.function, args, kwargs)

@@ -52,6 +52,7 @@
     │       └── StaleTerm            its name was registered again since: fenced off
     ├── CodecError
     │   ├── NotEncodable             an argument or result is not JSON (also a TypeError)
+    │   ├── NotKept                  a step's result or loop's position cannot be kept
     │   ├── Undecodable              bytes that are not an envelope, header or record of ours
     │   ├── Unsigned                 a signature is required, and there is none
     │   └── Forged                   a signature that no known key made
@@ -117,6 +118,7 @@ __all__ = [
     "NoConsumer",
     "NotConfirmed",
     "NotEncodable",
+    "NotKept",
     "NotRegistered",
     "ProducerLost",
     "QueueDamaged",
@@ -813,6 +815,16 @@ class NotEncodable(CodecError, TypeError):
         self.problem = problem
 
 
+class NotKept(CodecError):
+    """A step's result or a loop's position that can never be kept with its job. The job is not
+    tried again: each attempt would repeat the effect. `task`, `problem`."""
+
+    def __init__(self, task: str, problem: str) -> None:
+        super().__init__(f"a step or loop of task '{escaped(task)}' cannot be kept: {problem}")
+        self.task = task
+        self.problem = problem
+
+
 class Undecodable(CodecError):
     """Bytes that are not an envelope, header or record of ours. `raw` holds their beginning."""
 
@@ -999,8 +1011,11 @@ class TaskAlreadyRegistered(TaskError):
     """Two functions claim one name; `first` and `second` say where they are defined."""
 
     def __init__(self, task: str, first: str, second: str) -> None:
+        places = f"{first} and {second}"
+        if first == second:
+            places = f"{first} made both, with other values in its closure or defaults"
         super().__init__(
-            f"two tasks are named '{task}': {first} and {second}; give one of them a name=",
+            f"two tasks are named '{task}': {places}; give each a name= of its own",
             task=task,
         )
         self.first = first

@@ -51,6 +51,7 @@ EXAMPLES: list[RQueueError] = [
     errors.StaleTerm("c", queue="q", term=3, current=5),
     errors.CodecError("no"),
     errors.NotEncodable("user.created", "mail", "set is not JSON; pass a list"),
+    errors.NotKept("mail", "'charge': 70,002 bytes, at most 65,536 fit"),
     errors.Undecodable("not an envelope", b"\x80\x04"),
     errors.Unsigned("j"),
     errors.Forged("j", "key 'k2' is not known here", "k2"),

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
+from rqueue.model.tick import Tick
 
-__all__ = ["Depends", "Marker", "Scope", "annotation_of", "marker_of"]
+__all__ = ["Depends", "Marker", "Scope", "annotation_of", "marker_of", "tick_parameter"]
 
 Scope = Literal["job", "process"]
 
@@ -66,6 +67,20 @@ def marker_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any
             if _is_marker(found):
                 return found
     return None
+
+
+def tick_parameter(function: Callable[..., Any]) -> str:
+    """The name of the parameter whose annotation is `Tick`, or `Tick | None`; "" where there is
+    none."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        annotation = parameter.annotation
+        if annotation is Tick or Tick in get_args(annotation):
+            return name
+        if isinstance(annotation, str):
+            words = annotation.replace("Optional[", "").replace("]", "").split("|")
+            if any(word.strip().rpartition(".")[2] == "Tick" for word in words):
+                return name
+    return ""
 
 
 _PLAIN = frozenset(("int", "str", "float", "bool", "None", "list", "dict", "list[str]", "Any"))

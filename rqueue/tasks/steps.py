@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from time import monotonic
 from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
-from rqueue.errors import ConfigError, NotEncodable
+from rqueue.errors import NotEncodable, NotKept
 from rqueue.model.envelope import decode_result, encode_result
 from rqueue.model.expect import expect
+from rqueue.model.json_forms import typed, untyped
 from rqueue.model.steps import KeptSteps
 from rqueue.tasks.control import Snooze
 
@@ -25,7 +27,10 @@ RESULT_MOST, STEPS_MOST, ALL_MOST = 65_536, 1000, 400_000
 
 
 class StepKeeper(Protocol):
-    """Of the worker: keeps text with a job that it runs."""
+    """Of the worker: keeps text with a job that it runs. behind: by the ids of jobs, those whose
+    loops have come further than was saved."""
+
+    behind: WeakValueDictionary[str, JobSteps]
 
     def keep_steps(self, id: str, deliveries: int, text: str) -> None:
         """From the job's own thread. Raises `Cancelled` where the job is not held any more, and the
@@ -57,34 +62,41 @@ class JobSteps:
     # -- steps -------------------------------------------------------------------------------------
 
     def known(self, name: str) -> bool:
-        """Whether a step was done by an attempt before. Raises ConfigError where this one has had a
-        step, or a loop, of that name."""
+        """True if an earlier attempt did this step. Raises NotKept if this attempt has had a step
+        or a loop of that name, or if the job has no room for another step."""
         expect("name", name, str, "a text")
         if name in self._named:
-            raise ConfigError("step", f"'{name}' is there twice in one attempt")
+            raise self._refused(name, "the name is there twice in one attempt")
         self._named.add(name)
-        return name in self._kept.results
+        if name in self._kept.results:
+            return True
+        if len(self._kept.results) >= STEPS_MOST:
+            raise self._refused(name, f"a job has at most {STEPS_MOST} steps")
+        return False
+
+    def _refused(self, name: str, problem: str) -> NotKept:
+        return NotKept(self._task, f"'{name}': {problem}")
 
     def result(self, name: str) -> Any:
         """What a step returned, in its JSON form."""
         return self._kept.results[name]
 
     def _add(self, name: str, result: Any) -> str:
-        payload = encode_result(result, self._task)
+        try:
+            payload = encode_result(result)
+        except NotEncodable as error:
+            raise self._refused(name, error.problem) from None
         if len(payload) > RESULT_MOST:
-            said = f"step '{name}' returned {len(payload)} bytes of JSON, at most {RESULT_MOST} fit"
-            raise NotEncodable("", self._task, said)
-        if len(self._kept.results) >= STEPS_MOST:
-            raise ConfigError("step", f"a job has at most {STEPS_MOST} steps")
+            raise self._refused(name, f"{len(payload):,} bytes, at most {RESULT_MOST:,} fit")
         self._kept.results[name] = decode_result(payload)
         try:
-            return self._text()
-        except ConfigError:
+            return self.text()
+        except NotKept:
             del self._kept.results[name]
             raise
 
     def done(self, name: str, result: Any) -> Any:
-        """A step has returned: keep that. Raises NotEncodable, ConfigError, and as `StepKeeper`."""
+        """Keep what a step returned. Raises NotKept, and as `StepKeeper`."""
         self._keeper.keep_steps(*self._job, self._add(name, result))
         return self.result(name)
 
@@ -93,12 +105,12 @@ class JobSteps:
         await self._keeper.akeep_steps(*self._job, self._add(name, result))
         return self.result(name)
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """All steps and positions, as they are kept. Raises NotKept."""
         text = self._kept.text()
         if len(text) > ALL_MOST:
-            raise ConfigError(
-                "step", f"{len(text)} bytes of steps, at most {ALL_MOST} fit in one job"
-            )
+            said = f"{len(text):,} bytes of steps and positions, at most {ALL_MOST:,} fit in a job"
+            raise NotKept(self._task, said)
         return text
 
     # -- loops -------------------------------------------------------------------------------------
@@ -106,26 +118,36 @@ class JobSteps:
     def begin(self, name: str) -> Any:
         """The position that was saved; None at the beginning. Raises as `known`."""
         self.known(name)
-        return self._kept.positions.get(name)
+        return untyped(self._kept.positions.get(name))
+
+    def _checked(self, name: str, position: Any) -> Any:
+        """The position of a row whose turn begins. Raises NotKept if a later attempt would get
+        another value."""
+        try:
+            kept = typed(position)
+            encode_result(kept)
+        except (ValueError, NotEncodable) as error:
+            said = error.problem if isinstance(error, NotEncodable) else str(error)
+            raise self._refused(name, f"its position: {said}") from None
+        return kept
 
     def _due(self, name: str, position: Any, saved_at: float) -> str | None:
-        """A row's turn is over: what is to be kept now; None where it is too soon. Raises
-        NotEncodable, and ConfigError."""
+        """The text to keep now that a row's turn is over; None if it is too soon. Raises
+        NotKept."""
         self._kept.positions[name] = position
         if not self._stopping() and monotonic() - saved_at < SAVE_S:
+            self._keeper.behind[self._job[0]] = self
             return None
-        try:
-            return self._text()
-        except TypeError as error:
-            raise NotEncodable("", self._task, f"position of '{name}': {error}") from None
+        return self.text()
 
     def iterate(self, name: str, source: Callable[[Any], Iterable[tuple[C, T]]]) -> Iterator[T]:
         """The rows of `source(position)`; the position of each is saved when its turn is over, once
         a second at the most, at the end, and where the worker stops, which is a `Snooze`."""
         saved_at = monotonic()
         for position, row in source(self.begin(name)):
+            kept = self._checked(name, position)
             yield row
-            if (text := self._due(name, position, saved_at)) is not None:
+            if (text := self._due(name, kept, saved_at)) is not None:
                 self._keeper.keep_steps(*self._job, text)
                 saved_at = monotonic()
                 if self._stopping():
@@ -139,8 +161,9 @@ class JobSteps:
         """The same on the event loop."""
         saved_at = monotonic()
         async for position, row in source(self.begin(name)):
+            kept = self._checked(name, position)
             yield row
-            if (text := self._due(name, position, saved_at)) is not None:
+            if (text := self._due(name, kept, saved_at)) is not None:
                 await self._keeper.akeep_steps(*self._job, text)
                 saved_at = monotonic()
                 if self._stopping():
@@ -149,7 +172,7 @@ class JobSteps:
             await self._keeper.akeep_steps(*self._job, text)
 
 
-def call(steps: JobSteps, name: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+def call(steps: JobSteps, name: str, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     """Run a step once, also if the job is tried again; what it returned."""
     if steps.known(name):
         found: T = steps.result(name)
@@ -159,7 +182,7 @@ def call(steps: JobSteps, name: str, function: Callable[..., T], *args: Any, **k
 
 
 async def acall(
-    steps: JobSteps, name: str, function: Callable[..., Awaitable[T]], *args: Any, **kwargs: Any
+    steps: JobSteps, name: str, function: Callable[..., Awaitable[T]], /, *args: Any, **kwargs: Any
 ) -> T:
     """The same on the event loop."""
     if steps.known(name):

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, get_args
+from typing import Any
 
-from rqueue.model.tick import Tick
 from rqueue.tasks.context import current_job
+from rqueue.tasks.depends import tick_parameter
 
-__all__ = ["tick_parameter", "with_tick"]
-
-
-def tick_parameter(function: Callable[..., Any]) -> str:
-    """The name of the parameter whose annotation is `Tick`, or `Tick | None`; "" where there is
-    none."""
-    for name, parameter in inspect.signature(function).parameters.items():
-        annotation = parameter.annotation
-        if annotation is Tick or Tick in get_args(annotation):
-            return name
-        if isinstance(annotation, str):
-            words = annotation.replace("Optional[", "").replace("]", "").split("|")
-            if any(word.strip().rpartition(".")[2] == "Tick" for word in words):
-                return name
-    return ""
+__all__ = ["with_tick"]
 
 
 def with_tick(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -105,6 +106,8 @@ def test_the_page_of_running_jobs(namespace: dict[str, Any], private_server: Emb
     kept: list[str] = []
 
     class Keeper:
+        behind: ClassVar[WeakValueDictionary[str, Any]] = WeakValueDictionary()
+
         def keep_steps(self, id: str, deliveries: int, text: str) -> None:
             kept.append(text)
 

@@ -56,6 +56,7 @@ PUBLIC = [
     "NoConsumer",
     "NotConfirmed",
     "NotEncodable",
+    "NotKept",
     "Options",
     "Outcome",
     "ProducerLost",

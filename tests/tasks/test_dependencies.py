@@ -130,7 +130,7 @@ def test_a_resource_without_a_type() -> None:
 def test_dependencies_stand_behind_the_arguments() -> None:
     def work(p: Session, a: int = 0) -> None: ...
 
-    with pytest.raises(ConfigError, match="stand behind the arguments, and 'a' stands behind 'p'"):
+    with pytest.raises(ConfigError, match="stands behind the arguments, and 'a' stands behind 'p'"):
         made(work)
 
 

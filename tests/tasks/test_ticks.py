@@ -7,7 +7,8 @@ import pytest
 from rqueue.model.job import Delivery
 from rqueue.model.tick import Tick
 from rqueue.tasks.context import JobContext, current
-from rqueue.tasks.ticks import tick_parameter, with_tick
+from rqueue.tasks.depends import tick_parameter
+from rqueue.tasks.ticks import with_tick
 
 AT = datetime(2026, 11, 22, 3, tzinfo=UTC)
 TICK = Delivery(f"s@{round(AT.timestamp() * 1000)}", b"1,2,4,0,0,0,5|t2;[]")

@@ -130,6 +130,10 @@ class WorkerFixture:
                 return heard[1].decode()
         raise AssertionError(f"nothing heard on {key}: {[c.log for c in self.children]}")
 
+    def heard(self, key: str) -> list[str]:
+        """All that jobs have said."""
+        return [one.decode() for one in self.redis.lrange(key, 0, -1)]
+
     def go(self, key: str) -> None:
         self.redis.rpush(key + ":go", 1)
 

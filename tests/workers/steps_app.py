@@ -2,10 +2,13 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 from rqueue.tasks import context
 from rqueue.tasks.decorator import task
+from rqueue.tasks.retry import RetryPolicy
 from tests.workers.child_app import agate, gate, say
 
 
@@ -73,13 +76,20 @@ async def aloop(key: str, rows: int) -> str:
     return "over"
 
 
-@task(name="c.too_much", max_deliveries=1)
+@task(name="c.too_much")
 def too_much(how: str) -> None:
     job = context.current_job()
     assert job is not None
     if how == "twice":
         job.step("a", int)
         job.step("a", int)
+    elif how == "many":
+        for number in range(1002):
+            job.step(f"s{number}", int)
+            say(f"{job.id}:many", number)
+    elif how == "position":
+        for _ in job.iterate(lambda _: [(object(), 1)]):
+            say(f"{job.id}:row", 1)
     elif how == "large":
         job.step("a", "x".__mul__, 70_000)
     elif how == "all":
@@ -87,6 +97,47 @@ def too_much(how: str) -> None:
             job.step(f"s{number}", "x".__mul__, 60_000)
     else:
         job.step("a", object)
+
+
+def _rows(position: tuple[int, date] | None) -> Iterator[Any]:
+    for row in range(8):
+        at = (row, date(2030, 1, row + 1))
+        if position is None or at > position:
+            yield at, row
+
+
+def _turn(key: str, bad: dict[int, int], row: int) -> None:
+    """A row, which fails as often as `bad` says."""
+    job = context.current_job()
+    assert job is not None
+    if job.attempts < sum(times for at, times in bad.items() if at <= row):
+        raise ValueError(row)
+    say(key, row)
+
+
+@task(name="c.failing_loop", retry=RetryPolicy(delay=0, jitter=0))
+def failing_loop(key: str, bad: dict[str, int]) -> str:
+    job = context.current_job()
+    assert job is not None
+    known = {int(row): times for row, times in bad.items()}
+    for row in job.iterate(_rows):
+        _turn(key, known, row)
+    return "over"
+
+
+@task(name="c.failing_aloop", retry=RetryPolicy(delay=0, jitter=0))
+async def failing_aloop(key: str, bad: dict[str, int]) -> str:
+    job = context.current_job()
+    assert job is not None
+    known = {int(row): times for row, times in bad.items()}
+
+    async def after(position: Any) -> Any:
+        for pair in _rows(position):
+            yield pair
+
+    async for row in job.aiterate(after):
+        _turn(key, known, row)
+    return "over"
 
 
 @task(name="c.zombie")

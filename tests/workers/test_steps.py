@@ -74,9 +74,11 @@ def test_a_loop_goes_on_where_the_worker_stopped(
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("twice", "'a' is there twice"),
-        ("large", "at most 65536 fit"),
-        ("all", "at most 400000 fit"),
+        ("twice", "'a': the name is there twice"),
+        ("many", "'s1000': a job has at most 1000 steps"),
+        ("position", "'rows': its position: <object .* has no JSON form"),
+        ("large", "at most 65,536 fit"),
+        ("all", "at most 400,000 fit"),
         ("object", "object"),
     ],
 )
@@ -85,11 +87,29 @@ def test_what_cannot_be_kept_fails_with_a_sentence(
 ) -> None:
     workers.child(app=APPS)
     job = workers.send("c.too_much", how)
-    with pytest.raises(JobFailed, match=said):
+    with pytest.raises(JobFailed, match=said) as caught:
         job.result(PATIENCE)
+    assert (caught.value.type, caught.value.attempts) == ("rqueue.errors.NotKept", 1)
+    assert workers.heard(f"{job.id}:row") == []  # the first row is checked before its turn
     value = execute(workers.redis, commands.show(workers.queue.keys, job.id)).value
     kept = KeptSteps.of(value).results
-    assert len(kept) == {"twice": 1, "all": 4}.get(how, 0)  # a dead letter has its steps
+    assert len(kept) == {"twice": 1, "all": 4, "many": 1000}.get(
+        how, 0
+    )  # a dead letter has its steps
+
+
+@pytest.mark.parametrize(
+    ("task", "threads"), [("c.failing_loop", 0), ("c.failing_loop", 2), ("c.failing_aloop", 0)]
+)
+@pytest.mark.parametrize("bad", [{7: 1}, {0: 1, 3: 2, 4: 1, 7: 1}])
+def test_rows_whose_turn_is_over_are_not_done_again_by_a_retry(
+    workers: WorkerFixture, task: str, threads: int, bad: dict[int, int]
+) -> None:
+    workers.child(app=APPS, threads=threads)
+    key = f"{workers.name}:rows"
+    job = workers.send(task, key, {str(row): times for row, times in bad.items()})
+    assert job.result(PATIENCE) == "over"
+    assert workers.heard(key) == [str(row) for row in range(8)]
 
 
 def test_who_lost_the_job_keeps_nothing(workers: WorkerFixture) -> None:

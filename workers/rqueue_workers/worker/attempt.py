@@ -13,6 +13,7 @@ from rqueue.errors import (
     ConfigError,
     Forged,
     NotEncodable,
+    NotKept,
     SoftTimeLimit,
     Undecodable,
     UnknownTask,
@@ -55,8 +56,8 @@ PASS_S = 0.5
 EARLY_MS = 1000
 """So much a worker's idea of Redis's clock may be wrong where it looks at a signed due time."""
 
-CALLERS = ("rqueue_workers.worker.executors.", "rqueue_workers.worker.composing", "rqueue.contrib.")
-"""The modules that call tasks' functions, and what integrations put around them."""
+OWN = ("rqueue.", "rqueue_workers.")
+"""How the names of all modules begin that may call a task's function."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -239,6 +240,8 @@ class Attempts:
 
     def failed(self, row: Ack, plan: Plan, error: BaseException, of: Subscription) -> Unfinished:
         """The outcome of a job that raised."""
+        if of.steps.behind:
+            of.steps.catch_up(text(row[0]), header_of(row[1]).deliveries)
         try:
             return self._failure(row, plan, error, of)
         except BaseException as second:
@@ -288,7 +291,8 @@ class Attempts:
         most = header.max_deliveries or plan.most or of.most
         policy = plan.policy
         exhausted = most and attempt >= most
-        if misfit or exhausted or not (isinstance(error, Retry) or policy.retries(error)):
+        final = misfit is not None or isinstance(error, NotKept)
+        if final or exhausted or not (isinstance(error, Retry) or policy.retries(error)):
             if not exhausted:
                 cause["why"] = GAVE_UP
             log.error(
@@ -362,11 +366,13 @@ def _misfit(plan: Plan, value: bytes, error: BaseException) -> BadArguments | No
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is None or not last.tb_frame.f_globals["__name__"].startswith(CALLERS):
+    if last is None or not last.tb_frame.f_globals["__name__"].startswith(OWN):
         return None
-    _, args, kwargs, _ = unpack(parse_value(value)[1])
+    header, body = parse_value(value)
+    _, args, kwargs, _ = unpack(body)
+    given = read_results(header.waits, header.results) if header.results else []
     try:
-        plan.check(tuple(args), kwargs)
+        plan.check((*given, *args), kwargs)
     except BadArguments as misfit:
         return misfit
     return None

@@ -8,15 +8,26 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
-from rqueue.errors import ConnectionLost, LifecycleError, RedisTimeout, RegistrationLost
+from rqueue.errors import (
+    ConnectionLost,
+    LifecycleError,
+    RedisTimeout,
+    RegistrationLost,
+    RQueueError,
+)
+from rqueue.logs import logger
 from rqueue.model.locks import new_lock
 from rqueue.model.signing import Signer
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.steps import keep_steps
 from rqueue.protocol.consumer_state import ConsumerState
 from rqueue.tasks.control import Cancelled
+from rqueue.tasks.steps import JobSteps
 from rqueue.transport.connection import Connection
+
+log = logger("rqueue.worker")
 
 R = TypeVar("R")
 
@@ -26,11 +37,12 @@ TRIES = 3
 
 class StepKeeper:
     """longer: by how many bytes the values of held jobs are longer than they were when taken.
-    signer: signs the kept steps."""
+    signer: signs the kept steps. behind: as of `rqueue.tasks.steps.StepKeeper`."""
 
     def __init__(
         self, consumer: ConsumerState, connection: Connection, signer: Signer | None = None
     ) -> None:
+        self.behind: WeakValueDictionary[str, JobSteps] = WeakValueDictionary()
         self.longer: dict[bytes, int] = {}
         self._consumer = consumer
         self._signer = signer
@@ -42,6 +54,7 @@ class StepKeeper:
     def keep_steps(self, id: str, deliveries: int, text: str) -> None:
         """Keep `text` with a job that runs. From its own thread. Raises `Cancelled` where the job
         is not held here any more, and the server errors."""
+        self.behind.pop(id, None)
         if os.getpid() != self._pid:
             raise LifecycleError("this process was forked by a job: it cannot keep steps")
         consumer, key = self._consumer, id.encode()
@@ -61,6 +74,20 @@ class StepKeeper:
     async def akeep_steps(self, id: str, deliveries: int, text: str) -> None:
         """The same, from the event loop, which goes on meanwhile."""
         await asyncio.to_thread(self.keep_steps, id, deliveries, text)
+
+    def catch_up(self, id: str, deliveries: int) -> None:
+        """Keep the positions of the loops of a job that failed, as far as their rows were done.
+        If that fails, the next attempt does some rows again."""
+        steps = self.behind.get(id)
+        if steps is None:
+            return
+        try:
+            self.keep_steps(id, deliveries, steps.text())
+        except (Cancelled, RQueueError) as error:
+            log.warning(
+                "job %s: the last rows of its loop will be done again, for their positions could"
+                " not be kept: %s", id, error,
+            )  # fmt: skip
 
     def freed(self, ids: Iterable[bytes]) -> int:
         """By how many bytes these were longer, which are settled."""

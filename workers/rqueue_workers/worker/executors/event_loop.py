@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from rqueue.errors import SoftTimeLimit
 from rqueue.logs import logger
+from rqueue.model.job import parse_value
 from rqueue.tasks.context import current
 from rqueue_workers.worker.executors.base import Executor, Job, fail_hard
 
@@ -161,6 +162,8 @@ class EventLoopExecutor(Executor):
         if self._forks.child:
             self._forks.leave(error)
         self._tasks.pop(slot, None)
+        if error is not None and job.subscription.steps.behind and not job.cancelled:
+            await _caught_up(job)
         self._free.append(slot)
         if begins:
             self._end(slot, job, result, error)
@@ -182,6 +185,14 @@ class EventLoopExecutor(Executor):
 
         self._ack_early(job, answered)
         return await answer
+
+
+async def _caught_up(job: Job) -> None:
+    """Keep the positions of a failed job's loops while the event loop goes on. A cancellation that
+    the job has left behind for itself changes nothing."""
+    steps, deliveries = job.subscription.steps, parse_value(job.value)[0].deliveries
+    with suppress(asyncio.CancelledError):
+        await asyncio.shield(asyncio.to_thread(steps.catch_up, job.id.decode(), deliveries))
 
 
 async def _limited(job: Job) -> Any:

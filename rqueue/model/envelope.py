@@ -4,29 +4,29 @@ It carries `["task", args, kwargs, opts]`, empty trailing parts left out (a late
 begin with its number); packed once by the client and never rewritten. With signing keys a signature
 stands before it, see `rqueue.model.signing`.
 
-Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict with str keys, and
-what has one obvious JSON form: Enum (its value), datetime, date, time, UUID, Decimal (text),
-dataclasses, pydantic's models and msgspec's Structs (an object of all their fields). The task
-receives that JSON form, unless it is annotated (`rqueue.tasks.arguments`): lists for tuples, text
-for a datetime, a dict for a dataclass. Everything else is refused where the job is enqueued, with
-the argument's name.
+Encodable are None, bool, int up to 64 bits, finite float, str, list, tuple, dict, and what has one
+obvious JSON form: Enum (its value), datetime, date, time, timedelta, UUID, Decimal, Path (text, see
+`rqueue.model.json_forms`), sets (a sorted list), named tuples, dataclasses, pydantic's models and
+msgspec's Structs (an object of all their fields). Keys of dicts are str, or have text as their
+form. The task receives that JSON form, unless it is annotated (`rqueue.tasks.arguments`): lists for
+tuples, text for a datetime, a dict for a dataclass. Everything else is refused when the job is
+enqueued, with the argument's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time
-from decimal import Decimal
-from enum import Enum
-from math import isfinite
 from typing import Any, NamedTuple
-from uuid import UUID
 
-from orjson import OPT_PASSTHROUGH_DATACLASS, JSONDecodeError, dumps, loads
+from orjson import (
+    JSONDecodeError,
+    dumps,
+    loads,
+)
 
 from rqueue.errors import NotEncodable, Undecodable
 from rqueue.model.job import Delivery, JobState
+from rqueue.model.json_values import OURS, as_json, dumped, problem_of
 from rqueue.model.parents import given_to
 from rqueue.model.signing import split_signature
 
@@ -40,29 +40,6 @@ __all__ = [
     "too_large",
     "unpack",
 ]
-
-MAX_DEPTH = 250  # orjson's own limit is 254, of which the envelope and the argument list use two
-
-_HINTS = {
-    "set": "pass a list",
-    "frozenset": "pass a list",
-    "range": "pass a list",
-    "generator": "pass a list",
-    "async_generator": "pass a list",
-    "deque": "pass a list",
-    "ndarray": "pass a list (.tolist())",
-    "bytes": "pass text, for instance base64",
-    "bytearray": "pass text, for instance base64",
-    "memoryview": "pass text, for instance base64",
-    "Fraction": "pass text (str(value))",
-    "timedelta": "pass seconds (.total_seconds())",
-    "PosixPath": "pass text (str(path))",
-    "WindowsPath": "pass text (str(path))",
-    "complex": "pass a list of two floats",
-    "type": "pass its name",
-    "function": "pass its name",
-    "coroutine": "await it first",
-}
 
 
 class Envelope(NamedTuple):
@@ -91,25 +68,6 @@ class Envelope(NamedTuple):
 _PLAIN = frozenset({type(None), bool, int, str})  # nothing in these can become a null unseen
 
 
-def _as_json(value: Any) -> Any:
-    """What stands for a value that orjson does not know. Raises TypeError where nothing does."""
-    kind = type(value)
-    if kind is Decimal:
-        if value.is_finite():
-            return str(value)
-    elif hasattr(kind, "__pydantic_serializer__") and hasattr(kind, "model_dump"):
-        return value.model_dump(mode="json", by_alias=True, round_trip=True)
-    elif hasattr(kind, "__struct_fields__"):
-        from msgspec import to_builtins  # it is loaded, since the value is its
-
-        return to_builtins(value)
-    elif is_dataclass(kind):
-        # orjson by itself would leave out fields whose name begins with an underscore, and say
-        # nothing
-        return {f.name: getattr(value, f.name) for f in fields(kind)}
-    raise TypeError
-
-
 def pack(
     task: str,
     args: Sequence[Any] = (),
@@ -130,9 +88,12 @@ def pack(
     else:
         parts = [task]
     try:
-        body = dumps(parts, _as_json, OPT_PASSTHROUGH_DATACLASS)
+        body = dumps(parts, as_json, OURS)
     except TypeError as error:
-        raise _explain(task, args, kwargs, opts, parameters, str(error)) from None
+        try:
+            body = dumped(parts)
+        except TypeError:
+            raise _explain(task, args, kwargs, opts, parameters, str(error)) from None
     # orjson writes NaN and infinity as null: where the text has no null there was none. (partition
     # searches in a third of the time that `in` takes.)
     if body.partition(b"null")[1] and not (
@@ -141,7 +102,7 @@ def pack(
         and (not kwargs or _PLAIN.issuperset(map(type, kwargs.values())))
     ):
         for name, value in _named(args, kwargs, opts, parameters):
-            if problem := _problem(value, name):
+            if problem := problem_of(value, name):
                 raise NotEncodable(problem[0], task, problem[1])
     return body
 
@@ -220,12 +181,15 @@ def encode_result(value: Any, task: str = "", most: int | None = None) -> bytes:
     if value is None:
         return b""
     try:
-        payload = dumps(value, _as_json, OPT_PASSTHROUGH_DATACLASS)
-    except TypeError as error:
-        path, problem = _problem(value, "") or ("", str(error))
-        raise NotEncodable("", task, f"{path}: {problem}" if path else problem) from None
+        payload = dumps(value, as_json, OURS)
+    except TypeError:
+        try:
+            payload = dumped(value)
+        except TypeError as error:
+            path, problem = problem_of(value, "") or ("", str(error))
+            raise NotEncodable("", task, f"{path}: {problem}" if path else problem) from None
     if payload.partition(b"null")[1]:
-        if found := _problem(value, ""):
+        if found := problem_of(value, ""):
             path, problem = found
             raise NotEncodable("", task, f"{path}: {problem}" if path else problem)
         if payload == b"null":  # an Enum whose value is None
@@ -277,85 +241,19 @@ def _explain(
     reason: str,
 ) -> NotEncodable:
     """The error for a job that orjson refused, naming the first culprit."""
-    if not isinstance(args, list) and type(args) is not tuple:
+    if type(args) not in (list, tuple):
         return NotEncodable("args", task, f"a list or tuple, not {type(args).__name__}")
-    for key in (*(kwargs or {}), *(opts or {})):
-        if type(key) is not str:
+    keys: list[Any] = [*(kwargs or {}), *(opts or {})]
+    for key in keys:
+        if not isinstance(key, str):
             return NotEncodable(repr(key), task, "the name of an argument is a str")
     named = _named(args, kwargs, opts, parameters)
     for name, value in named:
-        if problem := _problem(value, name):
+        if problem := problem_of(value, name):
             return NotEncodable(problem[0], task, problem[1])
     for name, value in named:  # orjson knows a reason that we do not: find the argument at least
         try:
-            dumps(value, _as_json, OPT_PASSTHROUGH_DATACLASS)
+            dumped(value)
         except TypeError as error:
             return NotEncodable(name, task, str(error))
     return NotEncodable("task", task, reason)
-
-
-def _problem(value: Any, path: str, depth: int = 0) -> tuple[str, str] | None:
-    """Path and reason of the first thing in `value` that has no JSON form; None = all is well."""
-    if value is None or value is True or value is False:
-        return None
-    kind = type(value)
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return path, "text with a lone surrogate is not UTF-8"
-        return None
-    if isinstance(value, int):
-        if -(2**63) <= value < 2**64:
-            return None
-        return path, "an int beyond 64 bits is not portable JSON; pass it as text"
-    if kind is float:
-        return None if isfinite(value) else (path, f"{value} is not JSON; pass None or text")
-    if isinstance(value, Enum):
-        return _problem(value.value, path, depth)
-    if isinstance(value, datetime | date | UUID):
-        return None
-    if isinstance(value, time):
-        return (path, "a time with a time zone is not JSON") if value.tzinfo else None
-    if depth >= MAX_DEPTH:
-        return path[:60] + "...", f"nested deeper than {MAX_DEPTH} levels, or contains itself"
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if type(key) is not str:
-                return path, f"dict key {key!r} is {_a(key)}; JSON has str keys only"
-            if found := _problem(key, path) or _problem(item, _join(path, key), depth + 1):
-                return found
-        return None
-    if isinstance(value, list) or kind is tuple:
-        for index, item in enumerate(value):
-            if found := _problem(item, f"{path}[{index}]", depth + 1):
-                return found
-        return None
-    if kind is Decimal and not value.is_finite():
-        return path, f"{value} is not JSON; pass None or text"
-    try:
-        plain = _as_json(value)
-    except TypeError:
-        return path, f"{kind.__name__} is not JSON; {_hint(value)}"
-    except Exception as error:  # of a model's own serializers
-        return path, f"{kind.__name__} has no JSON form: {error}"
-    return _problem(plain, path, depth)
-
-
-def _join(path: str, key: str) -> str:
-    if key.isidentifier():
-        return f"{path}.{key}" if path else key
-    return f"{path}[{key!r}]"
-
-
-def _a(value: object) -> str:
-    name = type(value).__name__
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
-
-
-def _hint(value: object) -> str:
-    if isinstance(value, float):
-        return "pass float(value)"
-    if isinstance(value, tuple):
-        return "pass a list or a dict"
-    return _HINTS.get(type(value).__name__, "pass its id, or a dict of what the task needs")

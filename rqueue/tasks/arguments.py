@@ -1,35 +1,34 @@
-"""Arguments by annotation: which of a task's parameters are more than JSON, and what reads them.
+"""Arguments by annotation: they reach the task as it annotates them, and an enqueue refuses those
+that would not.
 
-A parameter that is annotated as a pydantic model, a dataclass, a msgspec Struct, a datetime, date,
-time, timedelta, UUID, Decimal or Enum, or as something that contains one, gets its value as that;
-all others get the JSON that came, and cost nothing. What reads is msgspec or pydantic, whichever is
-there and knows the type. Looked at once, when a worker loads the application.
+A parameter that is annotated as a scalar of `rqueue.model.json_forms`, an Enum, a set, tuple, named
+tuple, TypedDict, dataclass, pydantic model or msgspec Struct, or as something that contains one,
+gets its value as that; all others get the JSON that came, and cost nothing. What Python's own types
+are read as is said here, once. A model, and `Annotated` with constraints, is read by its library.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from enum import Enum
+import sys
+from collections.abc import Callable
 from functools import partial
-from importlib import import_module
-from typing import Annotated, Any, get_args, get_origin
-from uuid import UUID
+from typing import Any
 
-from rqueue.errors import BadArguments, ConfigError
-from rqueue.tasks.depends import annotation_of, marker_of
-from rqueue.tasks.ticks import tick_parameter
+from rqueue.errors import BadArguments, ConfigError, NotEncodable
+from rqueue.model.envelope import decode_result, encode_result
+from rqueue.tasks.annotations import NotKnownYet, node_of
+from rqueue.tasks.depends import annotation_of, marker_of, tick_parameter
+from rqueue.tasks.type_nodes import ANY_KIND, Misread, Node, Unreadable
 
-__all__ = ["InvalidArguments", "Reader", "readers"]
+__all__ = ["GIVEN", "InvalidArguments", "Reader", "readers"]
 
-Read = Callable[[Any], Any]
+GIVEN: Any = object()
+"""Stands for an argument that a parent's result will be: what that is, nobody knows yet."""
 
-_SCALARS = (datetime, date, time, timedelta, UUID, Decimal, Enum)
-_CONSTRAINTS = ("pydantic", "annotated_types", "msgspec")
+
+UNKNOWN = Node(lambda value: value, ANY_KIND, True)
+"""Of an annotation that names something which does not exist at run time: the JSON that came."""
 
 
 class InvalidArguments(BadArguments):
@@ -39,18 +38,19 @@ class InvalidArguments(BadArguments):
 class Reader:
     """Makes a task's arguments what its annotations say.
 
-    by_position, by_name: what reads a parameter. rest, others: of `*args` and `**kwargs`. refused:
-    parameters that no caller gives, since dependencies do.
+    Raises ConfigError for a parameter that callers have to give and that no JSON becomes.
     """
 
     def __init__(self, task: str, function: Callable[..., Any]) -> None:
         self._task = task
         signature = inspect.signature(function)
-        self._positions: list[tuple[str, Read | None]] = []
-        self._names: dict[str, Read] = {}
-        self._rest: tuple[str, Read] | None = None
-        self._others: Read | None = None
+        self._positions: list[tuple[str, Node | None]] = []
+        self._names: dict[str, Node | None] = {}
+        self._rest: tuple[str, Node | None] = ("", None)
+        self._others: Node | None = None
         self._given: set[str] = set()
+        self.whole = True
+        """False if an annotation names something that is not defined yet."""
         shown: list[inspect.Parameter] = []
         tick = tick_parameter(function)
         for parameter in signature.parameters.values():
@@ -58,40 +58,53 @@ class Reader:
                 self._given.add(parameter.name)
                 continue
             shown.append(parameter)
-            read = _read(task, parameter, annotation_of(parameter, function))
+            node = self._node(parameter, function)
             if parameter.kind is parameter.VAR_POSITIONAL:
-                self._rest = (parameter.name, read) if read else None
-                continue
-            if parameter.kind is parameter.VAR_KEYWORD:
-                self._others = read
-                continue
-            if parameter.kind is not parameter.KEYWORD_ONLY:
-                self._positions.append((parameter.name, read))
-            if read is not None and parameter.kind is not parameter.POSITIONAL_ONLY:
-                self._names[parameter.name] = read
-        self.needed = bool(
-            self._names
-            or self._rest
-            or self._others
-            or self._given
-            or any(read for _, read in self._positions)
-        )
+                self._rest = (parameter.name, node)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                self._others = node
+            else:
+                if parameter.kind is not parameter.KEYWORD_ONLY:
+                    self._positions.append((parameter.name, node))
+                if parameter.kind is not parameter.POSITIONAL_ONLY:
+                    self._names[parameter.name] = node
+        nodes = {*self._names.values(), *(node for _, node in self._positions), self._rest[1]}
+        nodes = {*nodes, self._others} - {None}
+        self.typed = bool(nodes)
+        """True if an enqueue has to look at the values."""
+        self.needed = bool(nodes - {UNKNOWN} or self._given)
+        """True if a worker has to read the values."""
         self._signature = str(signature.replace(parameters=shown))
 
+    def _node(self, parameter: inspect.Parameter, function: Callable[..., Any]) -> Node | None:
+        annotation = annotation_of(parameter, function)
+        if annotation is parameter.empty and parameter.annotation is parameter.empty:
+            return None
+        try:
+            if annotation is parameter.empty:
+                raise NotKnownYet
+            node = node_of(annotation, _module_of(function))
+        except NotKnownYet:
+            self.whole = False
+            return UNKNOWN
+        except Unreadable as error:
+            if parameter.default is parameter.empty and not parameter.kind.name.startswith("VAR"):
+                place = f"parameter '{parameter.name}' of task '{self._task}'"
+                raise ConfigError("task", f"{place} cannot be read from JSON: {error}") from None
+            # left out it has its default, which was never JSON
+            return Node(_refusing(str(error)), frozenset(), True)
+        return node if node.special else None
+
     def __call__(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, args: tuple[Any, ...] | list[Any], kwargs: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments as they are annotated. Raises InvalidArguments, with the path of what is
         wrong."""
         made = list(args)
-        for index, (name, read) in enumerate(self._positions[: len(made)]):
-            if read is not None:
-                made[index] = self._value(name, read, made[index])
-        if self._rest is not None:
-            name, rest = self._rest
-            for index in range(len(self._positions), len(made)):
-                path = f"{name}[{index - len(self._positions)}]"
-                made[index] = self._value(path, rest, made[index])
+        for index, value in enumerate(made):
+            name, node = self._at(index)
+            if node is not None:
+                made[index] = self._value(name, node, value)
         if not kwargs:
             return made, kwargs
         named: dict[str, Any] = {}
@@ -99,17 +112,49 @@ class Reader:
             if name in self._given:
                 said = f"'{name}' is a dependency, which no caller gives"
                 raise InvalidArguments(self._task, said, self._signature)
-            reader = self._names.get(name) or (None if self._has(name) else self._others)
-            named[name] = value if reader is None else self._value(name, reader, value)
+            node = self._names.get(name, self._others)
+            named[name] = value if node is None else self._value(name, node, value)
         return made, named
 
-    def _has(self, name: str) -> bool:
-        return any(name == known for known, _ in self._positions)
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise BadArguments unless a worker would read these values. What has no JSON form is left
+        to who packs it."""
+        for index, value in enumerate(args):
+            self._check(*self._at(index), value)
+        for name, value in kwargs.items():
+            self._check(name, self._names.get(name, self._others), value)
 
-    def _value(self, name: str, read: Read, value: Any) -> Any:
+    def _check(self, name: str, node: Node | None, value: Any) -> None:
+        if node is None or value is GIVEN or (node.exact is not None and type(value) is node.exact):
+            return
+        if node is UNKNOWN:
+            if not _is_json(value):
+                said = (
+                    f"{name} is annotated with a name that is not defined when the task runs, so it"
+                    f" would not get the {type(value).__name__} back: import that name outside of"
+                    " TYPE_CHECKING"
+                )
+                raise BadArguments(self._task, said, self._signature)
+            return
         try:
-            return read(value)
-        except _Misread as error:
+            plain = decode_result(encode_result(value))
+        except NotEncodable:
+            return
+        try:
+            node.read(plain)
+        except Misread as error:
+            raise BadArguments(self._task, f"{name}{error}", self._signature) from None
+
+    def _at(self, index: int) -> tuple[str, Node | None]:
+        if index < len(self._positions):
+            return self._positions[index]
+        name, node = self._rest
+        return f"{name}[{index - len(self._positions)}]", node
+
+    def _value(self, name: str, node: Node, value: Any) -> Any:
+        try:
+            return node.read(value)
+        except Misread as error:
             raise InvalidArguments(self._task, f"{name}{error}", self._signature) from None
 
 
@@ -119,89 +164,28 @@ def readers(task: str, function: Callable[..., Any]) -> Reader | None:
     return reader if reader.needed else None
 
 
-class _Misread(Exception):
-    """A value that is not of its type: the path inside it, and what is wrong."""
+def _module_of(function: Any) -> Any:
+    """The module whose names a function's annotations use."""
+    function = inspect.unwrap(function)
+    while isinstance(function, partial):
+        function = function.func
+    return sys.modules.get(getattr(function, "__module__", ""))
 
 
-def _read(task: str, parameter: inspect.Parameter, annotation: Any) -> Read | None:
-    """What reads values of this annotation; None where they are JSON."""
-    kinds = set(_kinds(annotation))
-    if not kinds:
-        return None
-    place = f"parameter '{parameter.name}' of task '{task}'"
-    if "pydantic" not in kinds and (msgspec := _library("msgspec")) is not None:
-        try:
-            msgspec.json.Decoder(annotation)
-            return _with_msgspec(msgspec, annotation)
-        except TypeError as error:  # a type that it does not know, as an Enum of mixed values
-            if "msgspec" in kinds:
-                raise ConfigError("task", f"{place} cannot be read: {error}") from None
-    if "msgspec" not in kinds and (pydantic := _library("pydantic")) is not None:
-        try:
-            return partial(_with_pydantic, pydantic.TypeAdapter(annotation), pydantic)
-        except Exception as error:  # its own, of many kinds
-            said = str(error).partition("\n")[0]
-            raise ConfigError("task", f"{place} cannot be read: {said}") from None
-    if kinds >= {"pydantic", "msgspec"}:
-        raise ConfigError("task", f"{place} mixes types of pydantic and of msgspec")
-    raise ConfigError(
-        "task",
-        f"{place} is annotated as more than JSON, which needs msgspec or pydantic: pip install"
-        " 'rqueue[msgspec]' or 'rqueue[pydantic]'",
-    )
+def _is_json(value: Any) -> bool:
+    """True if a value comes back from JSON as it is."""
+    kind = type(value)
+    if kind is list:
+        return all(map(_is_json, value))
+    if kind is dict:
+        return all(map(_is_json, value.values()))
+    return value is None or kind in (bool, int, float, str)
 
 
-def _kinds(annotation: Any, depth: int = 0) -> Iterator[str]:
-    """Whose types an annotation contains that are more than JSON: pydantic, msgspec, or any."""
-    if annotation is inspect.Parameter.empty or depth > 20:
-        return
-    if isinstance(annotation, type) and get_origin(annotation) is None:
-        if hasattr(annotation, "__pydantic_validator__"):
-            yield "pydantic"
-        elif hasattr(annotation, "__struct_fields__"):
-            yield "msgspec"
-        elif issubclass(annotation, _SCALARS) or is_dataclass(annotation):
-            yield "any"
-        return
-    if get_origin(annotation) is Annotated:
-        for extra in get_args(annotation)[1:]:
-            library = type(extra).__module__.partition(".")[0]
-            if library in _CONSTRAINTS:
-                yield "any" if library == "annotated_types" else library
-    for part in get_args(annotation):
-        if not isinstance(part, str):
-            yield from _kinds(part, depth + 1)
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-def _with_msgspec(msgspec: Any, annotation: Any) -> Read:
-    convert, wrong = msgspec.convert, msgspec.ValidationError
-
+def _refusing(said: str) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        try:
-            return convert(value, annotation)
-        except wrong as error:
-            said, _, path = str(error).partition(" - at `$")
-            raise _Misread(f"{_after_dots(path.rstrip('`'))}: {said}") from None
+        if value is None:
+            return None
+        raise Misread(said)
 
     return read
-
-
-def _after_dots(path: str) -> str:
-    """A path without the quotes of names that need some."""
-    return re.sub(r"\[\.\.\.\]", "[]", path)
-
-
-def _with_pydantic(adapter: Any, pydantic: Any, value: Any) -> Any:
-    try:
-        return adapter.validate_python(value)
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        parts = [f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"]]
-        raise _Misread(f"{''.join(parts)}: {first['msg']}") from None

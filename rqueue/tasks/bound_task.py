@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from rqueue.errors import BadArguments, ConfigError
 from rqueue.model.expect import expect_number, shown
@@ -34,6 +34,7 @@ __all__ = ["BoundTask", "goes_to"]
 _new = tuple.__new__
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 
@@ -48,7 +49,7 @@ class BoundTask(Generic[P, R]):
     _enqueuer: Enqueuer | None = None
     _async_enqueuer: AsyncEnqueuer | None = None
 
-    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue one call. Raises BadArguments, NotEncodable, and what the client raises."""
         return self._send(self.defaults, args, kwargs)
 
@@ -68,7 +69,7 @@ class BoundTask(Generic[P, R]):
         except BadArguments as error:
             raise _without_seconds(error, seconds, args, kwargs) from None
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncJobHandle[R]:
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> AsyncJobHandle[R]:
         """`enqueue` for asyncio."""
         return await self._asend(self.defaults, args, kwargs)
 
@@ -205,16 +206,22 @@ class BoundTask(Generic[P, R]):
         # past its own constructor: half the time
         return _new(JobRequest, (self.name, args, kwargs, options, check.positional, queue))
 
-    def s(self, *args: Any, **kwargs: Any) -> Signature[R]:
+    @overload
+    def s(self, /, *args: P.args, **kwargs: P.kwargs) -> Signature[R]: ...
+    @overload
+    def s(
+        self: BoundTask[Concatenate[Any, Q], R], /, *args: Q.args, **kwargs: Q.kwargs
+    ) -> Signature[R]: ...
+    def s(self, /, *args: Any, **kwargs: Any) -> Signature[R]:
         """This call, to be made in a workflow: behind others it gets their result as its first
         argument, before these."""
         return Signature(self, args, kwargs)
 
-    def si(self, *args: P.args, **kwargs: P.kwargs) -> Signature[R]:
+    def si(self, /, *args: P.args, **kwargs: P.kwargs) -> Signature[R]:
         """This call with these arguments alone, whatever goes before it."""
         return Signature(self, args, kwargs, immutable=True)
 
-    def unique_key(self, *args: P.args, **kwargs: P.kwargs) -> str:
+    def unique_key(self, /, *args: P.args, **kwargs: P.kwargs) -> str:
         """The key that a job of this call has (see `Unique`): for `queue.unique` and `rqueue
         unique`. Raises BadArguments, and ConfigError for a task that is not unique."""
         unique = self.request(self.defaults, args, kwargs).options.unique

@@ -25,7 +25,7 @@ class Enqueues(Generic[R]):
 
     if not TYPE_CHECKING:  # to type checkers a word of another queue is an error as it is
 
-        def __call__(self, *args: object, **kwargs: object) -> Any:
+        def __call__(self, /, *args: object, **kwargs: object) -> Any:
             """Raise ConfigError: with Celery it runs a call here, or enqueues a workflow."""
             raise ConfigError("workflow", "it runs after .enqueue(); a task is called: task(...)")
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rqueue.errors import BadArguments, ConfigError
-from rqueue.tasks.depends import marker_of
+from rqueue.tasks.arguments import GIVEN, Reader
+from rqueue.tasks.depends import marker_of, tick_parameter
 from rqueue.tasks.other_words import hint_of_option, hint_of_parameter
 
-__all__ = ["OPTIONS", "CallChecker"]
+__all__ = ["GIVEN", "OPTIONS", "CallChecker"]
 
 OPTIONS = frozenset(
     (
@@ -52,13 +53,18 @@ class CallChecker:
     """Checks calls of one function; a call that fits costs a fraction of a microsecond.
 
     `positional` names the parameters that may be given by position, `*rest` as the last one if
-    there is one. A call without keywords fits where it has `least` to `most` arguments: what is
-    asked on the way of nearly every enqueue, without a call.
+    there is one. A call without keywords fits if it has `least` to `most` arguments: what is asked
+    on the way of nearly every enqueue, without a call. `least` is infinite if the values are to be
+    looked at too.
     """
 
     __slots__ = (
         "_allowed",
+        "_alone",
         "_any_keyword",
+        "_function",
+        "_look_again",
+        "_reader",
         "_required",
         "_signature",
         "_task",
@@ -76,6 +82,7 @@ class CallChecker:
 
     def __init__(self, task: str, function: Callable[..., Any]) -> None:
         self._task = task
+        self._function = function
         self._signature, self.provided = _given_by_callers(task, function)
         by_position: list[inspect.Parameter] = []
         by_keyword: list[inspect.Parameter] = []
@@ -102,7 +109,8 @@ class CallChecker:
             self._required.append(frozenset(p.name for p in needed))
         self.most = math.inf if rest else len(by_position)
         alone = [given for given, needed in enumerate(self._required) if not needed]
-        self.least = min(alone, default=math.inf)  # never, where a keyword is required
+        self._alone = min(alone, default=math.inf)  # never, if a keyword is required
+        self._look_at_types()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise BadArguments unless the function takes these arguments."""
@@ -117,12 +125,41 @@ class CallChecker:
                 self._explain(args, kwargs)
         elif self._required[given]:
             self._explain(args, kwargs)
+        if self._look_again:
+            self._look_at_types(last=True)
+        if self._reader is not None:
+            self._reader.check(args, kwargs)
+
+    def _look_at_types(self, *, last: bool = False) -> None:
+        """Find out which arguments have types. An annotation may name something that is defined
+        later: then the first call looks again. Calls of plain JSON are never looked at. Raises
+        ConfigError."""
+        reader = Reader(self._task, self._function)
+        self._look_again = not (reader.whole or last)
+        self._reader = reader if reader.typed or self._look_again else None
+        self.least = self._alone if self._reader is None else math.inf
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call that fits, by their names, with those that it leaves out."""
-        bound = self._signature.bind(*args, **kwargs)
+        bound = self._bound(args, kwargs)
         bound.apply_defaults()
         return bound.arguments
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """As `Signature.bind`, which until Python 3.13 refuses in `**keywords` the name of a
+        parameter that is given by position only. Raises TypeError."""
+        by_place, rest = set(), ""
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                by_place.add(name)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                rest = name
+        again = {name: kwargs[name] for name in by_place & kwargs.keys()} if rest else {}
+        given = {name: value for name, value in kwargs.items() if name not in again}
+        bound = self._signature.bind(*args, **given)
+        if again:
+            bound.arguments[rest] = {**bound.arguments.get(rest, {}), **again}
+        return bound
 
     def plainly(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -149,7 +186,7 @@ class CallChecker:
 
     def _explain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
-            self._signature.bind(*args, **kwargs)
+            self._bound(args, kwargs)
         except TypeError as error:
             said = str(error)
             found = re.search(r"unexpected keyword argument '(\w+)'", said)
@@ -169,21 +206,24 @@ class CallChecker:
 def _given_by_callers(
     task: str, function: Callable[..., Any]
 ) -> tuple[inspect.Signature, tuple[str, ...]]:
-    """The signature of a function without the dependencies that it asks for, and their names.
-    Raises ConfigError where an argument that may be given by position stands behind one of them."""
+    """The signature of a function without what a worker fills (dependencies, the tick), and the
+    names of the dependencies. Raises ConfigError if an argument that may be given by position
+    stands behind one of them."""
     signature = inspect.signature(function)
     given: list[inspect.Parameter] = []
     provided: list[str] = []
-    behind = ""
+    behind, tick = "", tick_parameter(function)
     for parameter in signature.parameters.values():
-        if marker_of(parameter, function) is not None:
+        if parameter.name == tick:
+            behind = tick
+        elif marker_of(parameter, function) is not None:
             behind = parameter.name
             provided.append(behind)
         elif behind and parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
             raise ConfigError(
                 "Depends",
-                f"task '{task}': dependencies stand behind the arguments, and '{parameter.name}'"
-                f" stands behind '{behind}'",
+                f"task '{task}': what a worker fills (dependencies, the tick) stands behind the"
+                f" arguments, and '{parameter.name}' stands behind '{behind}'",
             )
         else:
             given.append(parameter)

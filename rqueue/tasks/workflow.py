@@ -33,6 +33,7 @@ from rqueue.tasks.enqueues import Enqueues
 from rqueue.tasks.options import at_once
 from rqueue.tasks.other_words import explained
 from rqueue.tasks.request import JobRequest
+from rqueue.tasks.signature import GIVEN
 from rqueue.tasks.workflow_steps import (
     Callee,
     Spread,
@@ -172,7 +173,7 @@ class Signature(Workflow[R]):
                 f"a call of task '{task.name}' in a workflow takes neither id, after, immediate,"
                 " mandatory, unique nor limit: the workflow says which job it is, and when it runs",
             )
-        task.check((None,) * given + self.args, dict(self.kwargs))
+        task.check((GIVEN,) * given + self.args, dict(self.kwargs))
         options = options.under(id)
         kwargs = dict(self.kwargs)
         return JobRequest(task.name, self.args, kwargs, options, task.check.positional, queue)

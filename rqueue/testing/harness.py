@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from rqueue.client import default_queues
 from rqueue.client._sync.queue import Queue
@@ -33,6 +33,8 @@ from rqueue.transport.memory.server import MemoryServer
 
 __all__ = ["Harness", "in_memory"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 WAITING = ("ready", "blocked", "scheduled", "parked", "deferred", "held")
@@ -201,19 +203,29 @@ class Harness:
         """`drain` for tests that run on an event loop: async jobs run on it too."""
         return await self._adone(self._drained(raises))
 
-    def run_job(
-        self, task: BoundTask[..., Any], /, *args: Any, attempt: int = 1, **kwargs: Any
-    ) -> Any:
+    def run_job(self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a task as a worker would, with middleware, dependencies, arguments as the task gets
-        them and `current_job()`, and return its result; no queue has the job. attempt: which one it
-        is to be. Raises what the task raises, and what an enqueue would."""
-        return self._done(self._calling(task, args, kwargs, attempt))
+        them and `current_job()`, and return its result; no queue has the job. Raises what the task
+        raises, and what an enqueue would."""
+        return self.run_attempt(1, task, *args, **kwargs)
 
-    async def arun_job(
-        self, task: BoundTask[..., Any], /, *args: Any, attempt: int = 1, **kwargs: Any
-    ) -> Any:
+    def run_attempt(
+        self, attempt: int, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """`run_job` as the attempt of this number, from 1."""
+        result: R = self._done(self._calling(task, args, kwargs, attempt))
+        return result
+
+    async def arun_job(self, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """`run_job` for tests that run on an event loop."""
-        return await self._adone(self._calling(task, args, kwargs, attempt))
+        return await self.arun_attempt(1, task, *args, **kwargs)
+
+    async def arun_attempt(
+        self, attempt: int, task: BoundTask[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """`run_attempt` for tests that run on an event loop."""
+        result: R = await self._adone(self._calling(task, args, kwargs, attempt))
+        return result
 
     def _calling(
         self, task: BoundTask[..., Any], args: Any, kwargs: Any, attempt: int

@@ -123,7 +123,7 @@ def test_what_cannot_wait_is_refused_before_anything_is_written(shop: Shop) -> N
         with pytest.raises(ConfigError, match="cannot be refused at once; enqueue it without"):
             shop.outbox.enqueue(session, shop.ship.options(immediate=True), 1)
         with pytest.raises(NotEncodable):
-            shop.outbox.enqueue(session, shop.ship, {1})
+            shop.outbox.enqueue(session, shop.ship, b"x")
         with pytest.raises(ConfigError, match="no Session and no Connection"):
             shop.outbox.enqueue(shop.engine, shop.ship, 1)  # type: ignore[arg-type]
     assert shop.written() == []
@@ -227,7 +227,7 @@ def test_what_fails_is_not_done_also_where_the_caller_commits(shop: Shop) -> Non
             Session(shop.engine) as session,
             session.begin(),
         ):
-            shop.outbox.run_once(session, lambda: {1})
+            shop.outbox.run_once(session, lambda: b"x")
         with Session(shop.engine) as session, session.begin():
             assert shop.outbox.run_once(session, lambda: 3) == 3
     with (

@@ -309,7 +309,7 @@ def test_all_that_is_around_a_job_is_there(queues: Harness, done: list[Any]) -> 
         assert queues.drain().jobs[0].result == "connection"
         assert done == ["startup", "before 0", (2030, "connection", "ada"), "closed", "after"]
         done.clear()
-        assert queues.run_job(works, datetime(2031, 1, 1, tzinfo=UTC), attempt=3) == "connection"
+        assert queues.run_attempt(3, works, datetime(2031, 1, 1, tzinfo=UTC)) == "connection"
         assert done == ["before 2", (2031, "connection", ""), "closed", "after"]
         done.clear()
         works.enqueue(datetime(1999, 1, 1, tzinfo=UTC))

@@ -8,6 +8,8 @@ from rqueue import AsyncJobHandle, Cancellation, JobHandle
 from rqueue.model.job import JobState
 from rqueue.tasks.decorator import task
 from rqueue.tasks.task import AsyncTask, SyncTask
+from rqueue.tasks.workflow import Signature
+from rqueue.testing import Harness
 from tests.support.patience import PATIENCE
 
 
@@ -92,3 +94,27 @@ text: str = add.enqueue(1).result()  # error: assignment
 
 sync_task: SyncTask[[str], int] = add  # error: assignment
 async_task: AsyncTask[[str], bytes] = fetch
+
+
+# a call of a workflow has all arguments, or all but the first, which the call before it gives
+assert_type(add.s(1, 2), Signature[int])
+assert_type(add.s(2), Signature[int])
+assert_type(add.s(b=2), Signature[int])
+assert_type(fetch.s(), Signature[bytes])
+welcome.s(language="fr")
+welcome.si("ann", language="fr")
+add.s("x", 3)  # error: call-overload
+add.s(1, 2, 3)  # error: call-overload
+add.s(c=1)  # error: call-overload
+welcome.s()  # error: call-overload
+welcome.si(language="fr")  # error: call-arg
+
+
+# the test kit
+async def test_it(rqueue: Harness) -> None:
+    assert_type(rqueue.run_job(add, 1, 2), int)
+    assert_type(rqueue.run_attempt(3, fetch, "x"), bytes)
+    assert_type(await rqueue.arun_job(fetch, "x"), bytes)
+    rqueue.run_job(add, "x")  # error: arg-type
+    rqueue.run_job(add, 1, c=2)  # error: call-arg
+    await rqueue.arun_attempt(2, fetch)  # error: call-arg

@@ -105,7 +105,7 @@ async def test_options_travel(queue: AsyncQueue, putter: AsyncBackgroundPuts) ->
 
 async def test_what_cannot_be_packed_is_refused_at_once(putter: AsyncBackgroundPuts) -> None:
     with pytest.raises(NotEncodable):
-        await putter.put("t", {1})
+        await putter.put("t", b"x")
     with pytest.raises(BadArguments):
         await putter.put(add, 1, 2, 3)  # type: ignore[call-arg]
     with pytest.raises(ConfigError, match="immediate"):

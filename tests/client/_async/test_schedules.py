@@ -66,7 +66,7 @@ async def test_what_is_refused_stores_nothing(queue: AsyncQueue) -> None:
     with pytest.raises(BadArguments):
         await schedules.set("s", add, every=60)
     with pytest.raises(NotEncodable):
-        await schedules.set("s", add, [{1}], every=60)
+        await schedules.set("s", add, [b"x"], every=60)
     with pytest.raises(InvalidName):
         await schedules.set("", add, [1], every=60)
     for options in (Options(id="j"), Options(delay_ms=5), Options(immediate=True)):

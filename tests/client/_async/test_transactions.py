@@ -167,7 +167,7 @@ async def test_what_it_does_not_take(queue: AsyncQueue, consumer: AsyncConsumer)
         with pytest.raises(ConfigError, match="refused alone"):
             tx.send("t", [], None, Options(immediate=True))
         with pytest.raises(NotEncodable):
-            tx.send("t", [{1}])
+            tx.send("t", [b"x"])
     with pytest.raises(ConfigError, match="another queue"):
         queue.at("other").transaction(consumer)
     tx = queue.transaction(consumer)

@@ -129,7 +129,7 @@ def test_what_raises_stores_nothing(queue: Queue) -> None:
     with pytest.raises(BadArguments):
         queue.enqueue(add, 1, 2, 3)  # type: ignore[call-arg]
     with pytest.raises(NotEncodable, match="argument 'a'"):
-        queue.enqueue(add, {1})  # type: ignore[arg-type]
+        queue.enqueue(add, b"x")  # type: ignore[arg-type]
     with pytest.raises(NotEncodable, match=r"^arguments of task 't': 17,000,010 bytes"):
         queue.send("t", ["x" * 17_000_000])
     with pytest.raises(BadArguments):

@@ -102,7 +102,7 @@ def test_options_travel(queue: Queue, putter: BackgroundPuts) -> None:
 
 def test_what_cannot_be_packed_is_refused_at_once(putter: BackgroundPuts) -> None:
     with pytest.raises(NotEncodable):
-        putter.put("t", {1})
+        putter.put("t", b"x")
     with pytest.raises(BadArguments):
         putter.put(add, 1, 2, 3)  # type: ignore[call-arg]
     with pytest.raises(ConfigError, match="immediate"):

@@ -67,7 +67,7 @@ def test_what_is_refused_stores_nothing(queue: Queue) -> None:
     with pytest.raises(BadArguments):
         schedules.set("s", add, every=60)
     with pytest.raises(NotEncodable):
-        schedules.set("s", add, [{1}], every=60)
+        schedules.set("s", add, [b"x"], every=60)
     with pytest.raises(InvalidName):
         schedules.set("", add, [1], every=60)
     for options in (Options(id="j"), Options(delay_ms=5), Options(immediate=True)):

@@ -162,7 +162,7 @@ def test_what_it_does_not_take(queue: Queue, consumer: Consumer) -> None:
         with pytest.raises(ConfigError, match="refused alone"):
             tx.send("t", [], None, Options(immediate=True))
         with pytest.raises(NotEncodable):
-            tx.send("t", [{1}])
+            tx.send("t", [b"x"])
     with pytest.raises(ConfigError, match="another queue"):
         queue.at("other").transaction(consumer)
     tx = queue.transaction(consumer)

@@ -82,7 +82,7 @@ POOL_FAULTS = (
     Fault("pool-kill", "pools", _pool_killed),
     Fault("pool-freeze", "pools", lambda s: s.freeze(_all_of(_one(s, "pool")), _long(s))),
     Fault("pool-drain", "pools", _pool_signalled(signal.SIGTERM), 2),
-    Fault("pool-stop", "pools", _pool_signalled(signal.SIGQUIT)),
+    Fault("pool-stop", "pools", _pool_signalled(signal.SIGQUIT), 2),
     Fault("pool-roll", "pools", _pool_signalled(signal.SIGHUP), 2),
     Fault("pool-resize", "pools", _pool_signalled(signal.SIGTTIN, signal.SIGTTOU), 2),
     Fault("pool-report", "pools", _pool_signalled(signal.SIGUSR1)),

@@ -223,9 +223,15 @@ class ConnectionLost(RedisUnavailable):
 
 
 class RedisTimeout(RedisUnavailable):
-    """No answer in time. Whether the command ran is not known: repeat only what may be repeated."""
+    """No answer in time. Whether the command ran is not known: repeat only what may be repeated.
+
+    `waited`: seconds; 0.0 if that is all the time there was. `elsewhere`: another server has the
+    place of the one that was asked, or may have it.
+    """
 
     outcome_unknown = True
+    waited = 0.0
+    elsewhere = False
 
 
 class RedisLoading(RedisUnavailable):

@@ -190,7 +190,9 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
         if address := getattr(error, "silent", ""):
             said = f"no answer from {address}"
         said = advised(said, error, url, sent=sent)
-        made = errors.RedisTimeout(said, url=url)
+        late = made = errors.RedisTimeout(said, url=url)
+        late.elsewhere = getattr(error, "elsewhere", False)
+        late.waited = getattr(error, "waited", 0.0)
     elif isinstance(error, rx.ConnectionError | OSError):
         why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
         made = errors.ConnectionLost(advised(why, error, url, sent=sent), url=url)

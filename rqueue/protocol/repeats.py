@@ -9,6 +9,7 @@ primary. A wait for a result has time: an outage is waited for.
 from __future__ import annotations
 
 import random
+from math import inf
 from time import monotonic
 
 from rqueue.errors import (
@@ -45,14 +46,18 @@ def _pause_after(failures: int) -> float:
 
 
 class Repeats:
-    """The failures of one call so far. lost: of a try before the first that is counted here."""
+    """The failures of one call so far. patience: seconds that it may take, all its tries together;
+    None: for ever. lost: of a try before the first that is counted here."""
 
-    __slots__ = ("_failures", "_lost", "_read_only")
+    __slots__ = ("_failures", "_lost", "_patience", "_read_only", "until")
 
-    def __init__(self, lost: ServerError | None = None) -> None:
+    def __init__(self, patience: float | None = None, lost: ServerError | None = None) -> None:
         self._failures = 0
         self._read_only = False
+        self._patience = patience
         self._lost = lost if lost is not None and lost.outcome_unknown else None
+        self.until: float | None = None
+        """Monotonic time when the call is to have ended; None: it is not known to be late."""
 
     def pause(self, error: ServerError) -> float:
         """Seconds until the call is to be sent again. Raises where it is not: `error`, or one that
@@ -60,16 +65,28 @@ class Repeats:
         if error.outcome_unknown and self._lost is None:
             self._lost = error
         again = isinstance(error, ConnectionLost | RedisTimeout | SlotBusy)
-        if again:
-            # a server that gave no connection in all the time there is, is not tried again
-            waited = isinstance(error, RedisTimeout) and not error.outcome_unknown
-            self._failures += TRIES if waited else 1
-            again = self._failures < TRIES
+        if isinstance(error, RedisTimeout):
+            # all the time there is has passed, or another server has to answer in what is left
+            self._failures += 1
+            again = error.elsewhere and self._left(error) > 0
+        elif again:
+            self._failures += 1
+            again = self._failures < TRIES or (self.until is not None and self.until > monotonic())
         elif isinstance(error, RedisReadOnly) and not self._read_only:
             again = self._read_only = True
         if not again:
             raise error if self._lost is None else unsure(self._lost, error)
-        return _pause_after(self._failures)
+        pause = _pause_after(self._failures)
+        return pause if self.until is None else min(pause, max(0.0, self.until - monotonic()))
+
+    def _left(self, late: RedisTimeout) -> float:
+        """Seconds that are left of the call's time."""
+        if self._patience is None:
+            return inf if self._failures < TRIES else 0.0
+        now = monotonic()
+        if self.until is None:
+            self.until = now - late.waited + self._patience
+        return self.until - now
 
 
 class Patience:

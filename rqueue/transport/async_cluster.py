@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 from typing import Any
 
 from redis import exceptions as rx
@@ -14,6 +15,7 @@ from rqueue.errors import ServerError
 from rqueue.protocol.slots import Address
 from rqueue.transport import stand_in
 from rqueue.transport.async_connection import AsyncConnection
+from rqueue.transport.async_vigil import AsyncVigil
 from rqueue.transport.cluster_nodes import ASK_S, ClusterNodes
 from rqueue.transport.server_check import check_greeting
 
@@ -33,6 +35,9 @@ class AsyncNodeConnection(AsyncConnection):
         """Of the node that it is, or was, connected to."""
         self._brief = brief
         super().__init__(cluster.client, timeout)
+
+    def _vigil(self) -> Callable[[], AsyncVigil] | None:
+        return None if self._brief else super()._vigil()
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
         if stand_in.name_of():
@@ -66,6 +71,15 @@ class AsyncCluster(ClusterNodes):
         Raises the server errors."""
         known = self.trusted(slot)
         return known if known is not None else self.owner_now(slot, await self.refresh(self._asked))
+
+    async def in_charge(self, silent: Collection[Address]) -> Collection[Address]:
+        """As `rqueue.transport.vigil.InCharge`: the masters, as others than the silent say."""
+        for address in silent:
+            self.lost(address)
+        failure = await self.refresh(self._asked)
+        if failure is not None:
+            raise failure
+        return self.slots.addresses()
 
     async def refresh(self, asked: int) -> ServerError | None:
         """Ask for the map, unless that was done since so many were; the error if nobody has one."""

@@ -6,24 +6,30 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import exceptions as rx
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rqueue.errors import ConfigError, QueueDamaged
+from rqueue.errors import ConfigError, QueueDamaged, RedisTimeout
 from rqueue.model.confirmation import Confirmation
 from rqueue.protocol import confirming
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import Exchange
 from rqueue.transport import stand_in
-from rqueue.transport.connection import plain_command
+from rqueue.transport.async_vigil import AsyncVigil, async_vigil_of, watch
+from rqueue.transport.connection import SLACK_S, blocks_for, plain_command
 from rqueue.transport.home_loop import HomeLoop
 from rqueue.transport.redis_client import is_cluster, url_of
+from rqueue.transport.resp import QUIET_S
 from rqueue.transport.server_check import check_greeting, check_refusal
+from rqueue.transport.vigil import is_replaceable
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -43,11 +49,30 @@ class AsyncConnection:
     def __init__(self, client: redis.asyncio.Redis, timeout: float | None = 15.0) -> None:
         self._client = client
         self._timeout = timeout
+        self.until: float | None = None
+        """Monotonic time beyond which nothing is waited for, for now."""
         self._inner: Any = self._made()
         self._elsewhere = False
         self._turn = asyncio.Lock()
         self._home = HomeLoop()
         stand_in.note(self)
+
+    def _vigil(self) -> Callable[[], AsyncVigil] | None:
+        """Who is asked whether another server is in charge by now; None: there never is one."""
+        if stand_in.name_of() or not is_replaceable(self._client):
+            return None
+        return partial(async_vigil_of, self._client)
+
+    def _limited(self, *, due: bool = True) -> AbstractAsyncContextManager[object]:
+        """Waits inside for all the time that there is, or until another server is in charge. due:
+        as of `watch`."""
+        left = self._timeout
+        if self.until is not None:
+            left = max(0.0, self.until - monotonic())
+            left = left if self._timeout is None else min(left, self._timeout)
+        if self._ask is None:
+            return asyncio.timeout(left)
+        return watch(self._ask, self._inner, left, due=due)
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
         """The class and the arguments of redis-py's connection."""
@@ -74,6 +99,10 @@ class AsyncConnection:
         )
         kwargs.pop("retry_on_error", None)
         kwargs.pop("retry_on_timeout", None)
+        self._ask = self._vigil()
+        if self._ask is not None:
+            most = kwargs.get("socket_connect_timeout") or QUIET_S
+            kwargs["socket_connect_timeout"] = min(most, QUIET_S)
         return kind(**kwargs)
 
     def redirect(self) -> None:
@@ -118,8 +147,9 @@ class AsyncConnection:
         inner = self._inner
         if inner.is_connected:
             return
+        begun = monotonic()
         try:
-            async with asyncio.timeout(self._timeout):
+            async with self._limited():
                 await inner.connect()
                 await inner.send_command("HELLO")
                 try:
@@ -129,7 +159,11 @@ class AsyncConnection:
                 else:
                     self._check_greeting(greeting)
         except (rx.RedisError, OSError) as error:
-            raise await self._broken(error, sent=False) from error
+            failed = await self._broken(error, sent=False)
+            if isinstance(failed, RedisTimeout):
+                failed.elsewhere = self._ask is not None
+                failed.waited = monotonic() - begun
+            raise failed from error
         except BaseException:
             self.abort()
             raise
@@ -142,7 +176,7 @@ class AsyncConnection:
         await self.connect()
         inner = self._inner
         try:
-            async with asyncio.timeout(self._timeout):
+            async with self._limited():
                 await inner.send_packed_command(inner.pack_commands(commands), check_health=False)
         except (rx.RedisError, OSError) as error:
             raise await self._broken(error) from error
@@ -150,10 +184,11 @@ class AsyncConnection:
             self.abort()  # cancelled: half of a command may have been sent
             raise
 
-    async def read(self) -> Any:
-        """Read one reply; an error reply raises redis-py's ResponseError."""
+    async def read(self, *, blocked: bool = False) -> Any:
+        """Read one reply; an error reply raises redis-py's ResponseError. blocked: that of a
+        command that blocks."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with self._limited(due=not blocked):
                 return await self._inner.read_response()
         except rx.ResponseError:
             raise
@@ -226,11 +261,15 @@ class AsyncConnection:
     ) -> tuple[R, Any]:
         """Send a script call and, in the same packet, a command that blocks until what the call
         prepared happens (a result list gets its element). Returns both replies; where the second
-        is refused, its reply is the error."""
+        is refused, its reply is the error. Both are waited for until `SLACK_S` after its time."""
         exchange = Exchange(call, queue)
         async with self._turn:
-            await self.send(exchange.command, command)
-            seen, reply = await self._both(exchange, command)
+            self.until = monotonic() + blocks_for(command) + SLACK_S
+            try:
+                await self.send(exchange.command, command)
+                seen, reply = await self._both(exchange, command)
+            finally:
+                self.until = None
             if isinstance(reply, rx.ResponseError):
                 return seen, await self._refused_then(exchange, reply)
             return seen, reply
@@ -256,7 +295,7 @@ class AsyncConnection:
             self.abort()  # the second command waits for what nobody has prepared
             raise
         try:
-            return seen, await self.read()
+            return seen, await self.read(blocked=True)
         except rx.ResponseError as error:
             return seen, error
 

@@ -6,6 +6,7 @@ that miss the same node one asks, the others wait for its answer; those whose no
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from redis import exceptions as rx
@@ -17,6 +18,7 @@ from rqueue.transport import stand_in
 from rqueue.transport.cluster_nodes import ASK_S, ClusterNodes
 from rqueue.transport.connection import Connection
 from rqueue.transport.server_check import check_greeting
+from rqueue.transport.vigil import Vigil
 
 __all__ = ["Cluster", "NodeConnection", "cluster_of"]
 
@@ -35,6 +37,9 @@ class NodeConnection(Connection):
         """Of the node that it is, or was, connected to."""
         self._brief = brief
         super().__init__(cluster.client, timeout)
+
+    def _vigil(self) -> Callable[[], Vigil] | None:
+        return None if self._brief else super()._vigil()
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
         if stand_in.name_of():
@@ -76,6 +81,12 @@ class Cluster(ClusterNodes):
         if failure is not None:
             raise failure
         return self.slots.addresses()
+
+    def in_charge(self, silent: Collection[Address]) -> Collection[Address]:
+        """As `rqueue.transport.vigil.InCharge`: the masters, as others than the silent say."""
+        for address in silent:
+            self.lost(address)
+        return self.owners_now()
 
     def refresh(self, asked: int) -> ServerError | None:
         """Ask for the map, unless that was done since so many were; the error if nobody has one."""

@@ -8,6 +8,7 @@ what was lost.
 from __future__ import annotations
 
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 from redis import exceptions as rx
@@ -29,6 +30,9 @@ R = TypeVar("R")
 
 Refused = rx.ResponseError | None
 
+SLACK_S = 1.0
+"""Seconds that the answer to a command which blocks may be late."""
+
 
 def plain_command(call: ScriptCall[Any]) -> Command | None:
     """What is sent of a call, in nearly all cases, and its reply is all that is to be read; None
@@ -41,6 +45,14 @@ def plain_command(call: ScriptCall[Any]) -> Command | None:
         return None
     # `ScriptCall.keys`, written out on the way of every call
     return ("EVALSHA", script.sha, 2, key, key[:-4] + "guard", *args)
+
+
+def blocks_for(command: Command) -> float:
+    """Seconds that a command blocks at the most: BLMOVE and BLPOP say them last, XREAD says
+    milliseconds after BLOCK."""
+    if "BLOCK" in command:
+        return float(command[command.index("BLOCK") + 1]) / 1000
+    return float(command[-1])
 
 
 class Connection(SocketConnection):
@@ -93,12 +105,13 @@ class Connection(SocketConnection):
             self._failed(error)
             raise
 
-    def read(self) -> Any:
-        """Read one reply; an error reply raises redis-py's ResponseError."""
+    def read(self, *, blocked: bool = False) -> Any:
+        """Read one reply; an error reply raises redis-py's ResponseError. blocked: that of a
+        command that blocks."""
         try:
             if self._framing is None:
                 raise rx.ConnectionError("Connection closed by server.")
-            return self._framing.read()
+            return self._framing.read(blocked=blocked)
         except BaseException as error:
             self._failed(error)
             raise
@@ -186,7 +199,14 @@ class Connection(SocketConnection):
     def run_then(self, call: ScriptCall[R], command: Command, *, queue: str = "") -> tuple[R, Any]:
         """Send a script call and, in the same packet, a command that blocks until what the call
         prepared happens (a result list gets its element). Returns both replies; where the second
-        is refused, its reply is the error."""
+        is refused, its reply is the error. Both are waited for until `SLACK_S` after its time."""
+        self.until = monotonic() + blocks_for(command) + SLACK_S
+        try:
+            return self._run_then(call, command, queue)
+        finally:
+            self.until = None
+
+    def _run_then(self, call: ScriptCall[R], command: Command, queue: str) -> tuple[R, Any]:
         first = plain_command(call)
         if first is None:
             exchange = Exchange(call, queue)
@@ -204,7 +224,7 @@ class Connection(SocketConnection):
         else:
             seen = call.read(reply)
             try:
-                return seen, framing.read()
+                return seen, framing.read(blocked=True)
             except rx.ResponseError as error:
                 return seen, self._refused_then(Exchange(call, queue), error)
             except BaseException as error:
@@ -248,7 +268,7 @@ class Connection(SocketConnection):
             self.close()  # the second command waits for what nobody has prepared
             raise
         try:
-            return seen, self.read()
+            return seen, self.read(blocked=True)
         except rx.ResponseError as error:
             return seen, error
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis
@@ -30,9 +31,15 @@ from rqueue.protocol.repeats import Repeats
 from rqueue.protocol.unreachable import not_connected
 from rqueue.text.escape import shown
 from rqueue.transport import stand_in
-from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
+from rqueue.transport.cluster_client import (
+    LateCluster,
+    node_options,
+    open_async_cluster,
+    open_cluster,
+)
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection, check_tls, tls_options
+from rqueue.transport.vigil import is_replaceable, vigil_of, watched
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -61,7 +68,7 @@ class NotingRetry(Retry):
             if not not_connected(error):
                 first.append(error)
             fail(error, *count)
-            if isinstance(error, rx.TimeoutError):
+            if isinstance(error, rx.TimeoutError) and not getattr(error, "elsewhere", False):
                 raise error  # all the time there is has passed
 
         try:
@@ -88,7 +95,23 @@ def open_client(url: str, **options: Any) -> redis.Redis:
     if spoken(url).startswith("rediss:"):
         options["connection_class"] = TlsConnection
     client: redis.Redis = _opened(redis.Redis.from_url, open_primary, open_cluster, url, options)
+    if is_replaceable(client):
+        _watch(client)
     return client
+
+
+def _watch(client: Any) -> None:
+    """Have its waits for answers watched: another server may be in charge by now."""
+    vigil = partial(vigil_of, client)
+
+    def watching(kind: type[Any]) -> type[Any]:
+        return type(kind.__name__, (watched(kind),), {"vigil": staticmethod(vigil)})
+
+    if isinstance(client, LateCluster):
+        client.remake(watching)
+    else:
+        pool = client.connection_pool
+        pool.connection_class = watching(pool.connection_class)
 
 
 def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:
@@ -302,12 +325,7 @@ def _answers(
 
 
 def _pause(repeats: Repeats, failed: errors.ServerError, said: Exception) -> None:
-    """Wait until a call may be sent again: not behind one that has waited for all its time. Raises
-    what `Repeats.pause` raises."""
-    if isinstance(failed, errors.RedisTimeout):
-        if failed is said:
-            raise failed
-        raise failed from said
+    """Wait until a call may be sent again. Raises what `Repeats.pause` raises."""
     try:
         pause = repeats.pause(failed)
     except errors.ServerError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -10,15 +10,22 @@ from redis import exceptions as rx
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
-from redis.sentinel import Sentinel
+from redis.sentinel import MasterNotFoundError, Sentinel
 
 from rqueue.model.server_url import SentinelUrl, sentinel_url
+from rqueue.protocol.slots import Address
 from rqueue.transport.tls import SentinelTlsConnection
 
 if TYPE_CHECKING:
     import redis.asyncio
 
-__all__ = ["open_async_primary", "open_primary", "sentinels_of"]
+__all__ = [
+    "aprimary_named",
+    "open_async_primary",
+    "open_primary",
+    "primary_named",
+    "sentinels_of",
+]
 
 ASK_S = 2.0
 """Seconds that one Sentinel may take to be reached, and to answer, before the next one is asked."""
@@ -32,44 +39,62 @@ class _Sentinels(Sentinel):
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         self._heard = _Heard()
         for sentinel in self.sentinels:
-            vars(sentinel)["sentinel_masters"] = self._heard.of(sentinel.sentinel_masters)
+            vars(sentinel)["sentinel_masters"] = self._heard.of(sentinel)
 
     def discover_master(self, service_name: str) -> Any:
         try:
             return super().discover_master(service_name)  # type: ignore[no-untyped-call]
         except rx.ConnectionError as error:
             raise self._heard.noted(error) from None
+        finally:
+            self._heard.sort(self.sentinels)
 
 
 class _Heard:
-    """The last error of those that were asked."""
+    """The last error of those that were asked, and which of them give no answer."""
 
     def __init__(self) -> None:
         self._last: Exception | None = None
+        self._silent: set[int] = set()
 
-    def of(self, ask: Callable[[], Any]) -> Callable[[], Any]:
-        """`ask`, noting what it raises."""
+    def of(self, sentinel: Any) -> Callable[[], Any]:
+        """How this Sentinel is asked, noting what comes of it."""
+        ask = sentinel.sentinel_masters
 
         def asked() -> Any:
             try:
-                return ask()
+                said = ask()
             except rx.RedisError as error:
-                self._last = error
+                self._failed(sentinel, error)
                 raise
+            self._silent.discard(id(sentinel))
+            return said
 
         return asked
 
-    def of_async(self, ask: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+    def of_async(self, sentinel: Any) -> Callable[[], Awaitable[Any]]:
         """The same, awaited."""
+        ask = sentinel.sentinel_masters
 
         async def asked() -> Any:
             try:
-                return await ask()
+                said = await ask()
             except rx.RedisError as error:
-                self._last = error
+                self._failed(sentinel, error)
                 raise
+            self._silent.discard(id(sentinel))
+            return said
 
         return asked
+
+    def _failed(self, sentinel: Any, error: Exception) -> None:
+        self._last = error
+        self._silent.add(id(sentinel))
+
+    def sort(self, sentinels: list[Any]) -> None:
+        """Those that give no answer are asked last the next time: each costs `ASK_S`."""
+        if self._silent:
+            sentinels.sort(key=lambda sentinel: id(sentinel) in self._silent)
 
     def noted(self, error: Exception) -> Exception:
         """An error of theirs, with what the last one of them was heard of."""
@@ -128,11 +153,13 @@ def open_async_primary(url: str, options: dict[str, Any]) -> redis.asyncio.Redis
                 return await super().discover_master(service_name)
             except rx.ConnectionError as error:
                 raise heard.noted(error) from None
+            finally:
+                heard.sort(self.sentinels)
 
     heard = _Heard()
     sentinels: Any = AsyncSentinels(parts.sentinels, sentinel_kwargs=asking, **server)  # type: ignore[no-untyped-call]
     for sentinel in sentinels.sentinels:
-        vars(sentinel)["sentinel_masters"] = heard.of_async(sentinel.sentinel_masters)
+        vars(sentinel)["sentinel_masters"] = heard.of_async(sentinel)
     client: redis.asyncio.Redis = sentinels.master_for(parts.name, redis_class=AsyncPrimary)
     return client
 
@@ -153,6 +180,33 @@ def _options(parts: SentinelUrl, options: dict[str, Any]) -> tuple[dict[str, Any
         tls = {name: value for name, value in server.items() if name.startswith("ssl_")}
         asking |= {"ssl": True, **tls}
     return server, asking
+
+
+def primary_named(pool: Any, _silent: Collection[Address]) -> Collection[Address] | None:
+    """The primary that the Sentinels of a pool name now, None if those that answer name none.
+    Raises redis-py's errors if none answers."""
+    try:
+        return (Address(*pool.get_master_address()),)
+    except MasterNotFoundError as error:
+        if not _some_answer(pool, error):
+            raise
+        return None
+
+
+async def aprimary_named(pool: Any, _silent: Collection[Address]) -> Collection[Address] | None:
+    """Do as `primary_named` does, for asyncio."""
+    try:
+        return (Address(*await pool.get_master_address()),)
+    except MasterNotFoundError as error:
+        if not _some_answer(pool, error):
+            raise
+        return None
+
+
+def _some_answer(pool: Any, error: MasterNotFoundError) -> bool:
+    """Whether some Sentinel has answered, though none named a primary: redis-py writes a line for
+    each that did not."""
+    return str(error).count("> - ") < len(pool.sentinel_manager.sentinels)
 
 
 def sentinels_of(pool: Any) -> str | None:

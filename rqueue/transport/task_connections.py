@@ -115,13 +115,16 @@ class TaskConnections:
     async def finish(self, flight: AsyncFlight[R], *, queue: str) -> R:
         """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
         call, connection, closes, lost = flight
-        if connection is not None:
+        repeats = Repeats(self.patience)
+        if connection is None:
+            assert lost is not None
+            await asyncio.sleep(repeats.pause(lost))
+        else:
             try:
                 answer = await connection.finish(call, queue=queue)
             except ServerError as error:
                 self.states.fails(error)
-                Repeats().pause(error)  # raises what is not to be sent again
-                lost = error
+                repeats.pause(error)  # raises what is not to be sent again
             else:
                 await self._worked(call.key)
                 return answer
@@ -129,7 +132,7 @@ class TaskConnections:
                 self._return(connection, closes)
         turn = call.confirm is None
         return await self._tried(
-            lambda connection: connection.run(call, queue=queue), call.key, lost, turn, closes
+            lambda connection: connection.run(call, queue=queue), call.key, repeats, turn, closes
         )
 
     def drop(self, flight: AsyncFlight[Any]) -> None:
@@ -152,35 +155,41 @@ class TaskConnections:
         self,
         action: Callable[[AsyncConnection], Awaitable[T]],
         key: str,
-        lost: ServerError | None = None,
+        repeats: Repeats | None = None,
         turn: bool = True,
         closes: int | None = None,
     ) -> T:
         self._home.enter()
-        repeats = None
         closes = self._closes if closes is None else closes
         while True:
             try:
                 async with self._turn(self._turns_of(key)) if turn else nullcontext():
-                    answer = await self._alone(action, key, closes)
+                    until = None if repeats is None else repeats.until
+                    answer = await self._alone(action, key, closes, until)
             except ServerError as error:
                 self.states.fails(error)
-                repeats = repeats or Repeats(lost)
+                repeats = repeats or Repeats(self.patience)
                 pause = repeats.pause(error)
             else:
                 if stand_in.behind_call is not None or not self.states.reached:
                     await self._worked(key)
-                return answer if repeats is None and lost is None else after_repeat(answer)
+                return answer if repeats is None else after_repeat(answer)
             if pause:
                 await asyncio.sleep(pause)
 
     async def _alone(
-        self, action: Callable[[AsyncConnection], Awaitable[T]], key: str, closes: int
+        self,
+        action: Callable[[AsyncConnection], Awaitable[T]],
+        key: str,
+        closes: int,
+        until: float | None,
     ) -> T:
         connection = self._take(key)
+        connection.until = until
         try:
             return await action(connection)
         finally:
+            connection.until = None
             self._return(connection, closes)
 
     @staticmethod

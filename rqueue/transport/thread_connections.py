@@ -64,19 +64,25 @@ class ThreadConnections:
         *,
         queue: str,
         consumer: str = "",
-        lost: ServerError | None = None,
+        repeats: Repeats | None = None,
     ) -> R:
-        """Run a call and read its reply. lost: how an earlier try of it failed. Raises the tree of
-        `rqueue.errors`."""
-        repeats = None
+        """Run a call and read its reply. repeats: how earlier tries of it failed. Raises the tree
+        of `rqueue.errors`."""
         while True:
             connection = self._lent(call.key)
             try:
-                answer = connection.run(call, queue=queue, consumer=consumer)
+                if repeats is None:
+                    answer = connection.run(call, queue=queue, consumer=consumer)
+                else:
+                    connection.until = repeats.until
+                    try:
+                        answer = connection.run(call, queue=queue, consumer=consumer)
+                    finally:
+                        connection.until = None
             except ServerError as error:
                 self._keep(connection)
                 self.states.fails(error)
-                repeats = repeats or Repeats(lost)
+                repeats = repeats or Repeats(self.patience)
                 if pause := repeats.pause(error):
                     time.sleep(pause)
             except RQueueError:
@@ -90,7 +96,7 @@ class ThreadConnections:
                 self._keep(connection)
                 if stand_in.behind_call is not None or not self.states.reached:
                     self._worked(call.key)
-                return answer if repeats is None and lost is None else after_repeat(answer)
+                return answer if repeats is None else after_repeat(answer)
 
     def run_then(
         self, call: ScriptCall[R], command: tuple[Arg, ...], *, queue: str
@@ -124,14 +130,17 @@ class ThreadConnections:
     def finish(self, flight: Flight[R], *, queue: str) -> R:
         """The reply of a call that was begun. Raises the tree of `rqueue.errors`."""
         call, connection, lost = flight
-        if connection is not None:
+        repeats = Repeats(self.patience)
+        if connection is None:
+            assert lost is not None
+            time.sleep(repeats.pause(lost))
+        else:
             try:
                 reply = connection.finish(call, queue=queue)
             except ServerError as error:
                 self.states.fails(error)
                 self._keep(connection)
-                Repeats().pause(error)  # raises what is not to be sent again
-                lost = error
+                repeats.pause(error)  # raises what is not to be sent again
             except RQueueError:
                 self._keep(connection)
                 raise
@@ -142,7 +151,7 @@ class ThreadConnections:
                 self._keep(connection)
                 self._worked(call.key)
                 return reply
-        return self.run(call, queue=queue, lost=lost)
+        return self.run(call, queue=queue, repeats=repeats)
 
     def drop(self, flight: Flight[Any]) -> None:
         """Nobody reads the reply of a call that was begun."""

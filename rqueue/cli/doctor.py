@@ -41,6 +41,10 @@ def doctor(
     was left half done, masters without replicas, and cluster-require-full-coverage. A node that
     cannot be asked is a problem, and the queues of the others are checked.
 
+    Behind Sentinels each of them is asked: which primary they name, whether replicas can take its
+    place, whether a failover is under way. A primary that gives no answer is a problem; its queues
+    are not looked at then.
+
     A problem is something that must not be. A note is worth knowing: jobs that wait in a queue that
     no worker serves or that is paused, and jobs whose task no worker knows. With --repair what can
     be repaired is, in small steps that each look once more; back up first where you can (BGSAVE).
@@ -54,11 +58,18 @@ def doctor(
       rqueue doctor default --json
       rqueue doctor default --repair --yes
     """  # noqa: D301
+    from rqueue.inspector.doctor.cluster_checks import primary_away
+
     repaired: list[Finding] = []
     with target.inspector(replica=True) as inspector:
         physician = inspector.doctor()
         found = physician.check_server()
-        named = {name: inspector.node_of(name) for name in queues} or inspector.find_queues().nodes
+        if primary_away(found):
+            named = {}
+        elif queues:
+            named = {name: inspector.node_of(name) for name in queues}
+        else:
+            named = inspector.find_queues().nodes
         found += physician.check_places(list(named))
         places = physician.with_shards(named)
         names = list(places)

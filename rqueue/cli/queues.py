@@ -14,6 +14,7 @@ from rqueue.cli.target import (
     Target,
     connection_options,
     pass_target,
+    say_held_up,
     say_missing,
     say_without,
 )
@@ -52,7 +53,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
       rqueue queues --nodes
       rqueue queues mail --json
     """  # noqa: D301
-    from rqueue.errors import RedisUnavailable, UnknownQueue
+    from rqueue.errors import RedisUnavailable, SlotBusy, UnknownQueue
     from rqueue.inspector import FoundQueues
 
     with target.inspector() as inspector:
@@ -62,6 +63,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
         missing = dict(places.missing)
         without: dict[str, ServerError] = {}
         away: dict[str, ServerError] = {}
+        held_up: dict[str, ServerError] = {}
         lacking: dict[str, int] = {}
         found: list[QueueInfo] = []
         for one in names:
@@ -76,7 +78,9 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
                 away[one] = error
                 if one not in places.nodes:
                     without[one] = error  # a shard
-                elif node:
+                elif isinstance(error, SlotBusy) and name != one:
+                    held_up[one] = error  # of its node others are there
+                elif node and not isinstance(error, SlotBusy):
                     missing[node] = error  # it went away meanwhile
                 else:
                     raise
@@ -96,7 +100,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
             print_json(_document(found[0], places, nodes))
         else:
             _print_one(found[0], places.nodes[name] if nodes else "")
-        return max(say_missing(missing), say_without(without))
+        return max(say_missing(missing), say_without(without), say_held_up(held_up))
 
 
 def _print_one(info: QueueInfo, place: str) -> None:
@@ -156,8 +160,6 @@ def _print_table(
 ) -> None:
     """lacking: without how many shards their numbers are. away: queues that could not be asked.
     nodes: of the queues, where these are to be shown."""
-    from rqueue.protocol.unreachable import silent_server
-
     heads = ["ready", "scheduled", "parked", "deferred", "held", "dead", "oldest"]
     heads += ["consumers", "accepted", "done"]
     print_table(
@@ -190,12 +192,22 @@ def _print_table(
                 name,
                 *([nodes.get(name, "")] if nodes else []),
                 *[""] * len(heads),
-                f"no answer from {silent_server(error) or error}",
+                _why_away(error),
             )
             for name, error in away.items()
         ],
         empty=f"no queues in namespace '{namespace}'",
     )
+
+
+def _why_away(error: ServerError) -> str:
+    """In place of the numbers of a queue."""
+    from rqueue.errors import SlotBusy
+    from rqueue.protocol.unreachable import silent_server
+
+    if isinstance(error, SlotBusy):
+        return "its slot is being moved, or is served by nobody"
+    return f"no answer from {silent_server(error) or error}"
 
 
 def _unserved_in_words(info: QueueInfo) -> str:

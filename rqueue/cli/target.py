@@ -57,11 +57,15 @@ class Target:
         RedisReadOnly."""
         from rqueue.errors import WrongServer
         from rqueue.inspector import Inspector
+        from rqueue.model.server_url import is_sentinel
         from rqueue.transport.server_check import server_facts
         from rqueue.transport.silent_servers import SilentServers
 
         silent = SilentServers(say_waiting)
         with Inspector(settings=self.settings(), silent=silent) as inspector:
+            if replica and is_sentinel(inspector.settings.url or ""):
+                yield inspector  # its Sentinels are asked first
+                return
             facts = server_facts(inspector.redis)
             if isinstance(facts.problem, WrongServer):
                 raise facts.problem
@@ -224,6 +228,16 @@ def say_missing(missing: Mapping[str, Exception]) -> int:
     for address, error in missing.items():
         echo(f"node {address} is missing, and with it its queues: {error}", err=True)
     return SERVER if missing else OK
+
+
+def say_held_up(queues: Mapping[str, Exception]) -> int:
+    """The same of queues that cannot be asked, though their nodes can."""
+    from rqueue.cli.output import echo
+    from rqueue.protocol.advice import describe
+
+    for queue, error in queues.items():
+        echo(f"queue '{queue}' cannot be asked: {describe(error)}", err=True)
+    return SERVER if queues else OK
 
 
 def say_without(missing: Mapping[str, Exception]) -> int:

@@ -30,6 +30,8 @@ def advice(error: BaseException) -> str:
         return "raise maxmemory, or make room: rqueue purge, rqueue dead purge"
     if isinstance(error, errors.RedisReadOnly) and "primary" not in str(error):
         return "point --url at the primary server, or try again after the failover"
+    if isinstance(error, errors.SlotBusy):
+        return "nothing of it runs meanwhile; 'rqueue doctor' says whether that ends by itself"
     if isinstance(error, errors.RedisLoading | errors.RedisBusy):
         return "try again in a moment"
     if isinstance(error, errors.UnknownQueue) and not error.remedy:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from redis import exceptions as rx
 
@@ -48,6 +48,7 @@ CLUSTER = (
     "leads to all nodes"
 )
 
+MOVING = "the queue's slot is being moved to another node of the cluster"
 NO_CLUSTER = "this server is not in cluster mode: write its address as redis://HOST:PORT"
 
 REPLIES: dict[str, Meaning] = {
@@ -135,8 +136,7 @@ def translate(
 ) -> Exception:
     """The error of ours for one of redis-py's; what is not Redis's own comes back as it is.
 
-    script, queue, consumer: what the command was about. sent: False where no connection could be
-    made, so that the command cannot have been carried out.
+    script, queue, consumer: what the command was about. sent: False if it had no connection.
     """
     if isinstance(error, errors.RQueueError):
         return error
@@ -171,8 +171,7 @@ def _translated(
     word, said = _said(error)
     if word:
         return _refusal(error, word, said, url, script, queue, consumer)
-    lost = _lost(error, url, sent)
-    if lost is not None:
+    if (lost := _lost(error, url, sent)) is not None:
         return lost
     if isinstance(error, rx.InvalidResponse):
         # the first byte of a TLS alert
@@ -183,21 +182,21 @@ def _translated(
 
 def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
     """The error of a connection that could not be made, or broke."""
-    made: errors.ServerError
+    made: Any
     if isinstance(error, rx.TimeoutError | TimeoutError):
         sent = sent and not never_connected(error)
         said = f"no answer from Redis in time: {error}"
         if address := getattr(error, "silent", ""):
             said = f"no answer from {address}"
         said = advised(said, error, url, sent=sent)
-        late = made = errors.RedisTimeout(said, url=url)
-        late.elsewhere = getattr(error, "elsewhere", False)
-        late.waited = getattr(error, "waited", 0.0)
+        made = errors.RedisTimeout(said, url=url)
+        made.elsewhere = getattr(error, "elsewhere", False)
+        made.waited = getattr(error, "waited", 0.0)
     elif isinstance(error, rx.ConnectionError | OSError):
         why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
         made = errors.ConnectionLost(advised(why, error, url, sent=sent), url=url)
     elif isinstance(error, rx.ClusterError):  # redis-py was sent to and fro, and gave up
-        made = errors.SlotBusy(f"a slot of the cluster is being moved: {error}", url=url)
+        made = errors.SlotBusy(MOVING, url=url)
         sent = False
     elif isinstance(error, rx.RedisClusterException):
         if is_no_cluster(error):
@@ -304,6 +303,8 @@ def _refusal(
         return _refused_as_damaged(queue, said)
     if word == "WRONGTYPE" and queue:
         return damaged(queue, "", ())
+    if word == "MOVED" and "+cluster://" in url:  # its client does not follow within a pipeline
+        return errors.SlotBusy(MOVING, url=url)
     meaning = REPLIES.get(word)
     whole = said if word == "ERR" else f"{word} {said}".strip()
     if meaning is None:

@@ -37,7 +37,7 @@ class AsyncNodeConnection(AsyncConnection):
         super().__init__(cluster.client, timeout)
 
     def _vigil(self) -> Callable[[], AsyncVigil] | None:
-        return None if self._brief else super()._vigil()
+        return None if self._brief or stand_in.name_of() else self.cluster.vigil
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
         if stand_in.name_of():
@@ -65,12 +65,19 @@ class AsyncCluster(ClusterNodes):
         super().__init__(client)
         self.client = client
         self._turn = asyncio.Lock()
+        self._vigil: AsyncVigil | None = None
 
     async def owner(self, slot: int) -> Address:
         """The node that has a slot. Asks the nodes where that is not known, or the node was lost.
         Raises the server errors."""
         known = self.trusted(slot)
         return known if known is not None else self.owner_now(slot, await self.refresh(self._asked))
+
+    def vigil(self) -> AsyncVigil:
+        """Who is asked when a node gives no answer."""
+        if self._vigil is None:
+            self._vigil = AsyncVigil(self.in_charge)
+        return self._vigil
 
     async def in_charge(self, silent: Collection[Address]) -> Collection[Address]:
         """As `rqueue.transport.vigil.InCharge`: the masters, as others than the silent say."""

@@ -36,7 +36,7 @@ class AsyncVigil:
     def __init__(self, in_charge: AsyncInCharge, *, of_name: bool = False) -> None:
         self._in_charge = in_charge
         self.of_name = of_name
-        """Whether servers are told apart by where a name leads."""
+        """Whether servers are named apart by where a name leads."""
         self._waits: list[Wait] = []
         self._task: asyncio.Task[None] | None = None
         self._begun = 0.0
@@ -58,9 +58,9 @@ class AsyncVigil:
         """An answer is there that came late: wait until it is known whether its server is still in
         charge, as far as anybody can be asked."""
         while not wait.over:
-            told = await self._answer()
-            if told is not None:
-                self._end(told)
+            named = await self._answer()
+            if named is not None:
+                self._end(named)
                 return
             await asyncio.sleep(HURRIED_S)
 
@@ -76,9 +76,9 @@ class AsyncVigil:
         except UNKNOWN:
             return ()
 
-    def _end(self, told: Collection[Address]) -> None:
-        for wait in self._waits if told else ():
-            if wait.address not in told and not wait.over:
+    def _end(self, named: Collection[Address]) -> None:
+        for wait in self._waits if named else ():
+            if wait.address not in named and not wait.over:
                 wait.over = True
                 wait.end()
 
@@ -135,7 +135,7 @@ def _place_of(inner: Any, *, of_name: bool) -> Address:
 
 
 def async_vigil_of(client: Any) -> AsyncVigil:
-    """As `rqueue.transport.vigil.vigil_of`."""
+    """As `rqueue.transport.vigil.vigil_of`; not of a cluster, which has its own."""
     kept: AsyncVigil | None = vars(client).get(_KEPT)
     if kept is None:
         kept = vars(client)[_KEPT] = _made_for(client)
@@ -143,11 +143,7 @@ def async_vigil_of(client: Any) -> AsyncVigil:
 
 
 def _made_for(client: Any) -> AsyncVigil:
-    pool = getattr(client, "connection_pool", None)
-    if pool is None:
-        from rqueue.transport.async_cluster import async_cluster_of
-
-        return AsyncVigil(async_cluster_of(client).in_charge)
+    pool = client.connection_pool
     if hasattr(pool, "sentinel_manager"):
         return AsyncVigil(partial(aprimary_named, pool))
     name = moving_name(pool)

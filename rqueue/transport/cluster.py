@@ -14,11 +14,10 @@ from redis import exceptions as rx
 from rqueue.errors import ServerError
 from rqueue.model.locks import new_lock
 from rqueue.protocol.slots import Address
-from rqueue.transport import stand_in
+from rqueue.transport import stand_in, vigil
 from rqueue.transport.cluster_nodes import ASK_S, ClusterNodes
 from rqueue.transport.connection import Connection
 from rqueue.transport.server_check import check_greeting
-from rqueue.transport.vigil import Vigil
 
 __all__ = ["Cluster", "NodeConnection", "cluster_of"]
 
@@ -38,7 +37,7 @@ class NodeConnection(Connection):
         self._brief = brief
         super().__init__(cluster.client, timeout)
 
-    def _vigil(self) -> Callable[[], Vigil] | None:
+    def _vigil(self) -> Callable[[], vigil.Vigil] | None:
         return None if self._brief else super()._vigil()
 
     def _origin(self) -> tuple[type[Any], dict[str, Any]]:
@@ -127,3 +126,6 @@ def cluster_of(client: Any) -> Cluster:
             if kept is None:
                 kept = vars(client).setdefault(_KEPT, Cluster(client))
     return kept
+
+
+vigil.of_cluster = lambda client: cluster_of(client).in_charge

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis
@@ -31,15 +30,10 @@ from rqueue.protocol.repeats import Repeats
 from rqueue.protocol.unreachable import not_connected
 from rqueue.text.escape import shown
 from rqueue.transport import stand_in
-from rqueue.transport.cluster_client import (
-    LateCluster,
-    node_options,
-    open_async_cluster,
-    open_cluster,
-)
+from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection, check_tls, tls_options
-from rqueue.transport.vigil import is_replaceable, vigil_of, watched
+from rqueue.transport.vigil import is_replaceable, watch_client
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -96,22 +90,8 @@ def open_client(url: str, **options: Any) -> redis.Redis:
         options["connection_class"] = TlsConnection
     client: redis.Redis = _opened(redis.Redis.from_url, open_primary, open_cluster, url, options)
     if is_replaceable(client):
-        _watch(client)
+        watch_client(client)
     return client
-
-
-def _watch(client: Any) -> None:
-    """Have its waits for answers watched: another server may be in charge by now."""
-    vigil = partial(vigil_of, client)
-
-    def watching(kind: type[Any]) -> type[Any]:
-        return type(kind.__name__, (watched(kind),), {"vigil": staticmethod(vigil)})
-
-    if isinstance(client, LateCluster):
-        client.remake(watching)
-    else:
-        pool = client.connection_pool
-        pool.connection_class = watching(pool.connection_class)
 
 
 def open_async_client(url: str, **options: Any) -> redis.asyncio.Redis:

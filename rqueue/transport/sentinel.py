@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis
 from redis import exceptions as rx
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     import redis.asyncio
 
 __all__ = [
+    "ASK_S",
+    "View",
     "aprimary_named",
     "open_async_primary",
     "open_primary",
     "primary_named",
     "sentinels_of",
+    "views_of",
 ]
 
 ASK_S = 2.0
@@ -222,3 +225,40 @@ def sentinels_of(pool: Any) -> str | None:
         host, port = pool.master_address
         where += f", now {host}:{port}"
     return where
+
+
+class View(NamedTuple):
+    """What one Sentinel says. replicas: how many are up, and how many are not."""
+
+    primary: str
+    flags: str
+    replicas: tuple[int, int]
+
+    @property
+    def promotes(self) -> bool:
+        """True if a failover is under way."""
+        return "failover_in_progress" in self.flags
+
+    @property
+    def down(self) -> bool:
+        """True if it counts the primary as down."""
+        return "_down" in self.flags
+
+
+def views_of(pool: Any) -> tuple[dict[str, View], dict[str, Exception]]:
+    """What each Sentinel of a pool says, by its address, and why the others say nothing."""
+    views: dict[str, View] = {}
+    silent: dict[str, Exception] = {}
+    for sentinel in pool.sentinel_manager.sentinels:
+        kwargs = sentinel.connection_pool.connection_kwargs
+        address = f"{kwargs.get('host', 'localhost')}:{kwargs.get('port', 6379)}"
+        try:
+            state = sentinel.sentinel_master(pool.service_name, return_responses=True)
+            replicas = sentinel.sentinel_slaves(pool.service_name)
+        except (rx.RedisError, OSError) as error:
+            silent[address] = error
+            continue
+        up = [one for one in replicas if not (one["is_sdown"] or one["is_disconnected"])]
+        place = f"{state['ip']}:{state['port']}"
+        views[address] = View(place, str(state["flags"]), (len(up), len(replicas) - len(up)))
+    return views, silent

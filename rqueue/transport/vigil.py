@@ -24,6 +24,7 @@ from redis import exceptions as rx
 
 from rqueue.errors import RQueueError
 from rqueue.protocol.slots import Address
+from rqueue.transport.cluster_client import LateCluster
 from rqueue.transport.resp import QUIET_S, happens
 from rqueue.transport.sentinel import primary_named
 
@@ -36,6 +37,7 @@ __all__ = [
     "is_replaceable",
     "moving_name",
     "vigil_of",
+    "watch_client",
     "watched",
 ]
 
@@ -70,7 +72,7 @@ class Wait:
     def __init__(self, address: Address, end: Callable[[], object]) -> None:
         self.address = address
         self.end = end
-        """Called when the server has been replaced: whoever waits wakes up."""
+        """Called when the server has been replaced: what waits wakes up."""
         self.over = False
         self.since = monotonic() - QUIET_S
 
@@ -85,7 +87,7 @@ class Vigil:
     wait. Safe after a fork."""
 
     def __init__(self, in_charge: InCharge, *, of_name: bool = False) -> None:
-        """of_name: servers are told apart by where a name leads."""
+        """of_name: servers are named apart by where a name leads."""
         self._in_charge = in_charge
         self._of_name = of_name
         self._begin()
@@ -97,7 +99,7 @@ class Vigil:
         self._thread: threading.Thread | None = None
         self._asked = 0
         """How many questions have begun."""
-        self._told: Collection[Address] | None = ()
+        self._named: Collection[Address] | None = ()
         """The last answer; () = nobody could be asked."""
         self._known = 0
         """To which question that is the answer."""
@@ -151,7 +153,7 @@ class Vigil:
             after = self._asked
             while not wait.over and self._thread is not None:
                 if self._known > after:
-                    if self._told is not None:
+                    if self._named is not None:
                         return
                     after = self._known
                 if (left := until - monotonic()) <= 0:
@@ -169,13 +171,13 @@ class Vigil:
                     self._asked += 1
                     silent = {wait.address for wait in self._waits}
                 try:
-                    told = self._in_charge(silent)
+                    named = self._in_charge(silent)
                 except UNKNOWN:
-                    told = ()
+                    named = ()
                 with self._lock:
-                    self._told, self._known = told, self._asked
+                    self._named, self._known = named, self._asked
                     for wait in self._waits:
-                        if told and wait.address in silent and wait.address not in told:
+                        if named and wait.address in silent and wait.address not in named:
                             wait.over = True
                             wait.end()
                     self._lock.notify_all()
@@ -267,6 +269,25 @@ def watched(kind: type[Any]) -> type[Any]:
     return Watched
 
 
+def watch_client(client: Any) -> None:
+    """Have the waits of a client of redis-py watched that has opened no connection."""
+    vigil = partial(vigil_of, client)
+
+    def watching(kind: type[Any]) -> type[Any]:
+        return type(kind.__name__, (watched(kind),), {"vigil": staticmethod(vigil)})
+
+    if isinstance(client, LateCluster):
+        client.remake(watching)
+    else:
+        pool = client.connection_pool
+        pool.connection_class = watching(pool.connection_class)
+
+
+of_cluster: Callable[[Any], InCharge] | None = None
+"""How the nodes of a client's cluster are asked: set by `rqueue.transport.cluster`, which makes
+connections that are watched."""
+
+
 def vigil_of(client: Any) -> Vigil:
     """Of a client for which `is_replaceable`: one object for all who use it."""
     kept: Vigil | None = vars(client).get(_KEPT)
@@ -283,9 +304,8 @@ _making = threading.Lock()
 def _made_for(client: Any) -> Vigil:
     pool = getattr(client, "connection_pool", None)
     if pool is None:
-        from rqueue.transport.cluster import cluster_of
-
-        return Vigil(cluster_of(client).in_charge)
+        assert of_cluster is not None
+        return Vigil(of_cluster(client))
     if hasattr(pool, "sentinel_manager"):
         return Vigil(partial(primary_named, pool))
     name = moving_name(pool)

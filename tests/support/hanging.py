@@ -13,7 +13,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
+
+import pytest
 
 from rqueue import Call
 from rqueue.client._async.queue import AsyncQueue
@@ -23,6 +26,7 @@ from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from tests.support.patience import PATIENCE
 from tests.support.redis_cluster import SmallCluster
+from tests.support.redis_server import Servers
 from tests.support.sentinels import BehindSentinels, port_of
 
 BIG = "x" * 8_000_000
@@ -76,6 +80,24 @@ class ClusterPrimary:
             any(self._slot in row.slots for row in one.view() if row.id != self._node.id)
             for one in self._others
         )
+
+
+@pytest.fixture(params=["sentinels", "cluster"])
+def replaceable(
+    request: pytest.FixtureRequest,
+    servers: Servers,
+    tmp_path: Path,
+    make_cluster: Callable[..., SmallCluster],
+) -> Iterator[Replaceable]:
+    if request.param == "cluster":
+        options = {"cluster-require-full-coverage": "no"}
+        yield ClusterPrimary(make_cluster(replicas=1, **options))
+        return
+    behind = BehindSentinels(servers, tmp_path)
+    try:
+        yield SentinelPrimary(behind)
+    finally:
+        behind.stop()
 
 
 @contextmanager

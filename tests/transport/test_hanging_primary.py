@@ -5,52 +5,27 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
-import pytest
+from collections.abc import Callable
 
 from rqueue.client._sync.queue import Queue
 from rqueue.model.job import JobState
 from rqueue.tasks.options import Options
 from tests.support.hanging import (
     Calls,
-    ClusterPrimary,
     Replaceable,
-    SentinelPrimary,
     all_async,
     hanging,
+    replaceable,  # noqa: F401
     settings,
     sync_calls,
 )
 from tests.support.patience import PATIENCE, until
-from tests.support.redis_cluster import SmallCluster
-from tests.support.redis_server import Servers
-from tests.support.sentinels import BehindSentinels
 
 AFTER_S = 2.0
 """Seconds after a successor is known until each call is done there, if the machine is free."""
 
 
-@pytest.fixture(params=["sentinels", "cluster"])
-def replaceable(
-    request: pytest.FixtureRequest,
-    servers: Servers,
-    tmp_path: Path,
-    make_cluster: Callable[..., SmallCluster],
-) -> Iterator[Replaceable]:
-    if request.param == "cluster":
-        options = {"cluster-require-full-coverage": "no"}
-        yield ClusterPrimary(make_cluster(replicas=1, **options))
-        return
-    behind = BehindSentinels(servers, tmp_path)
-    try:
-        yield SentinelPrimary(behind)
-    finally:
-        behind.stop()
-
-
-def test_every_call_leaves_for_the_successor(replaceable: Replaceable) -> None:
+def test_every_call_leaves_for_the_successor(replaceable: Replaceable) -> None:  # noqa: F811
     """Calls of clients that are connected, of fresh ones, and waits that are under way. What the
     old primary does with what lies in its sockets, when it goes on, counts for nothing."""
     url, name = replaceable.url, replaceable.queue

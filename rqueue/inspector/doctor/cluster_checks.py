@@ -3,13 +3,14 @@ server is looked at alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import redis
 
 from rqueue.errors import AuthenticationFailed, CommandRefused, ServerError
 from rqueue.inspector.doctor.findings import Finding, Severity
+from rqueue.inspector.doctor.sentinel_checks import check_primary
 from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.protocol.cluster_view import ClusterView, OpenSlot
 from rqueue.protocol.commands.server import cluster_info, keys_in_slot, setting
@@ -25,7 +26,7 @@ def check_nodes(client: redis.Redis, wait: Callable[[float], None]) -> list[Find
     """Findings that an operator should mend. Raises the server errors where nobody answers."""
     with nodes_of(client) as nodes:
         if not nodes.views and not nodes.missing:
-            return check_server(client)
+            return _check_one(client)
         found = [_away(address, error) for address, error in nodes.missing.items()]
         for node in nodes.nodes:
             try:
@@ -41,8 +42,21 @@ def check_nodes(client: redis.Redis, wait: Callable[[float], None]) -> list[Find
         return found
 
 
+def _check_one(client: redis.Redis) -> list[Finding]:
+    """One server, or the primary that Sentinels name."""
+    if not hasattr(getattr(client, "connection_pool", None), "sentinel_manager"):
+        return check_server(client)
+    found, answers = check_primary(client)
+    return found + check_server(client) if answers else found
+
+
 def _finding(kind: str, says: str, severity: Severity = "problem") -> Finding:
     return Finding("server", kind, "", "", says, severity=severity)
+
+
+def primary_away(found: Iterable[Finding]) -> bool:
+    """True if no queue can be looked at: the primary that keeps them all gives no answer."""
+    return any(one.kind == "primary-away" for one in found)
 
 
 def unchecked(queue: str, address: str, error: ServerError) -> Finding:

@@ -16,7 +16,7 @@ import redis
 
 from rqueue.errors import InvalidName, QueueDamaged, RedisUnavailable
 from rqueue.inspector.doctor.checkup import LOOKS, PAUSE_S, Checkup
-from rqueue.inspector.doctor.cluster_checks import check_nodes, unchecked
+from rqueue.inspector.doctor.cluster_checks import check_nodes, primary_away, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
 from rqueue.inspector.doctor.flow_checks import ends_elsewhere
 from rqueue.inspector.doctor.kept_tables import put_back
@@ -129,6 +129,8 @@ class Doctor:
         """The server and all its queues, and the shards of these on other servers. What cannot be
         asked is a finding."""
         found = self.check_server()
+        if primary_away(found):
+            return found
         here = find_queues(self._client, self._namespace).nodes
         found += self.check_places(list(here))
         for name, node in self.with_shards(here).items():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redis import exceptions as rx
 
@@ -182,16 +182,16 @@ def _translated(
 
 def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
     """The error of a connection that could not be made, or broke."""
-    made: Any
+    made: errors.ServerError
     if isinstance(error, rx.TimeoutError | TimeoutError):
         sent = sent and not never_connected(error)
         said = f"no answer from Redis in time: {error}"
         if address := getattr(error, "silent", ""):
             said = f"no answer from {address}"
         said = advised(said, error, url, sent=sent)
-        made = errors.RedisTimeout(said, url=url)
-        made.elsewhere = getattr(error, "elsewhere", False)
-        made.waited = getattr(error, "waited", 0.0)
+        late = made = errors.RedisTimeout(said, url=url)
+        late.elsewhere = getattr(error, "elsewhere", False)
+        late.waited = getattr(error, "waited", 0.0)
     elif isinstance(error, rx.ConnectionError | OSError):
         why = no_primary(str(error), url) or f"cannot reach Redis: {error}"
         made = errors.ConnectionLost(advised(why, error, url, sent=sent), url=url)

@@ -23,6 +23,7 @@ from typing import Any
 from redis import exceptions as rx
 
 from rqueue.errors import RQueueError
+from rqueue.model.locks import new_lock
 from rqueue.protocol.slots import Address
 from rqueue.transport.cluster_client import LateCluster
 from rqueue.transport.resp import QUIET_S, happens
@@ -94,7 +95,7 @@ class Vigil:
 
     def _begin(self) -> None:
         self._pid = os.getpid()
-        self._lock = threading.Condition()
+        self._lock = threading.Condition(new_lock())
         self._waits: list[Wait] = []
         self._thread: threading.Thread | None = None
         self._asked = 0
@@ -298,7 +299,7 @@ def vigil_of(client: Any) -> Vigil:
 
 
 _KEPT = "_rqueue_vigil"
-_making = threading.Lock()
+_making = new_lock()
 
 
 def _made_for(client: Any) -> Vigil:

@@ -56,7 +56,7 @@ class AsyncVigil:
 
     async def doubt(self, wait: Wait) -> None:
         """An answer is there that came late: wait until it is known whether its server is still in
-        charge, as far as anybody can be asked."""
+        charge, as far as others can be asked."""
         while not wait.over:
             named = await self._answer()
             if named is not None:

@@ -149,7 +149,7 @@ class Vigil:
 
     def _doubt(self, wait: Wait, until: float) -> None:
         """An answer is there: wait until it is known whether its server is still in charge, as far
-        as anybody can be asked. Raises TimeoutError if that is not known in time."""
+        as others can be asked. Raises TimeoutError if that is not known in time."""
         with self._lock:
             after = self._asked
             while not wait.over and self._thread is not None:

@@ -34,16 +34,16 @@ def test_workers_that_settle_go_on_at_the_successor(
     key = f"hanging:{queue_name}"
     with (
         Queue(replaceable.queue, settings=settings(replaceable.url)) as queue,
-        Queue(queue_name, server.url) as told,
+        Queue(queue_name, server.url) as notes,
     ):
         begun = time.monotonic()
         held = [queue.send("hold", [f"{key}{n}"], options=Options(replicas=1)) for n in range(2)]
         for n in range(2):
-            started(told.redis, f"{key}{n}")
+            started(notes.redis, f"{key}{n}")
         took = time.monotonic() - begun
         with hanging(replaceable.primary):
             for n in range(2):
-                told.redis.lpush(f"{key}{n}:go", "end")
+                notes.redis.lpush(f"{key}{n}:go", "end")
             until(replaceable.successor, "a successor", PATIENCE)
             known_at = time.monotonic()
             queue.send("note", [key, "done"]).result(PATIENCE)

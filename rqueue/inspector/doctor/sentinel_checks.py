@@ -1,5 +1,5 @@
-"""The Sentinels of a primary: which one they name, who may take its place, and whether somebody is
-about to."""
+"""The Sentinels of a primary: which one they name, which replicas may take its place, and whether a
+failover is under way."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def down_after(behind: BehindSentinels, ms: int) -> None:
 
 
 def test_the_doctor_asks_the_sentinels(servers: Servers, tmp_path: Path) -> None:
-    """A primary that hangs, before the Sentinels have noticed, and when another one has its place."""
+    """A primary that hangs: before the Sentinels have noticed, and after a promotion."""
     behind = BehindSentinels(servers, tmp_path)
     old = behind.servers[0]
 

@@ -52,6 +52,7 @@ local function stop_late()
   if not redis.call('LPOS', base .. wake, notice .. id) then redis.call('RPUSH', base .. wake, notice .. id) end
 end
 
+--- @each ripen(base, queue)
 local value = redis.call('HGET', base .. 'jobs', id)
 if not value then
   failure = (notice == 'S' or notice == 'K') and stop_late()

@@ -85,6 +85,7 @@ for i = 1, #changed, 2 do
 end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 
 for i = 1, #changed, 2 do
   redis.call('HSET', meta, changed[i], changed[i + 1])

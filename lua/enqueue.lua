@@ -79,6 +79,24 @@ if special then
   if not plan then return fault end
 end
 
+--- @if ripen
+local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
+--- @if fires
+--- @each timed(base, first)
+--- @end
+if first[2] and tonumber(first[2]) <= now then
+  --- @include "queue/open"
+  -- first write: over its memory limit Redis refuses the whole step
+  redis.call('HINCRBY', meta, 'seq', '0')
+  --- @stamp
+  local its = queue_row(base)
+  its[1] = STAMP
+  local queue = queue_open(base, its)
+  --- @each ripen(base, queue)
+  levels, timer = queue.levels, queue.timer
+end
+--- @end
+
 --- @if fit
 local request, full, fitted = { jobs = total, gone = 0, runs = runs, now = now, bytes = 0 }, nil, false
 --- @end

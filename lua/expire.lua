@@ -28,6 +28,7 @@ local count = #ARGV
 if count < 1 or count > 50 then return redis.error_reply('BADARGS expire takes 1 to 50 ids') end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 
 -- what expires is known before anything is written: a consumer's list of another type is met by then
 local answers, ids, jobs, seen, chosen = {}, {}, {}, {}, {}

@@ -31,6 +31,7 @@ end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
+--- @each ripen(base, queue)
 local number, owner = nil, consumer ~= '' and consumer or nil
 if not owner then
   --- @each number = bucketed(base, group, bucket)

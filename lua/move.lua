@@ -51,6 +51,15 @@ sends = true
 if not sends then return redis.error_reply('BADARGS move: without an outbox no job goes elsewhere') end
 fault = sound_fault(base, row[3] or '')
 if fault then return fault end
+--- @if ripen
+do
+  -- where the queue takes on the outbox it is of that kind from here on
+  --- @stamp
+  row[1] = STAMP
+  local queue = queue_open(base, row)
+  --- @each ripen(base, queue)
+end
+--- @end
 
 -- what moves is known before anything is written: a queue of which nothing moves does not take on the outbox
 local answers, chosen, seen = {}, {}, {}

@@ -34,6 +34,7 @@ end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
+--- @each ripen(base, queue)
 -- the ones that are named and scheduled, by due time
 local chosen, known = {}, {}
 if #ARGV >= FIRST then

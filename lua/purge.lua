@@ -23,6 +23,7 @@ if not limit or limit < 1 or limit > 500 then return redis.error_reply('BADARGS 
 
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 
 local ids = {}
 --- @if heads

@@ -23,6 +23,7 @@ if #ARGV < FIRST or #ARGV > FIRST + 249 then return redis.error_reply('BADARGS p
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
+--- @each ripen(base, queue)
 local ids = {}
 for i = FIRST, #ARGV do ids[#ids + 1] = ARGV[i] end
 local row = redis.call('HMGET', base .. 'consumer:' .. consumer, 'bytes', 'worker')

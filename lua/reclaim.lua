@@ -41,6 +41,7 @@ end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
+--- @each ripen(base, queue)
 queue.worker = worker
 local left = consumer_remove_slice(base, queue, consumer, charged)
 if left == 0 then consumer_remove(base, queue, consumer) end

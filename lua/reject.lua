@@ -33,6 +33,7 @@ if count < 1 or count > 50 or #message > 2000 then
 end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 
 -- what is rejected is known before anything is written: a consumer's list of another type is met by then
 local answers, seen, chosen = {}, {}, {}

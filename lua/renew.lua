@@ -67,6 +67,7 @@ for i = FIRST, #ARGV do
     if ended[name] == 'waits' then redis.call('HSET', base .. 'consumer:' .. name, 'alive', '1') end
   end
 end
+--- @each ripen(base, queue)
 local left, more = maintenance_run(base, queue)
 --- @if refill
 local lacking

@@ -81,6 +81,7 @@ end
 
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
+--- @each ripen(base, queue)
 local answers, lines, moved, marks, used, fronted = {}, {}, {}, 0, {}, false
 
 --- Out of its place, whatever that is; false where it does not stand there.

@@ -30,6 +30,7 @@ if #ARGV < 1 or #ARGV > 250 then return redis.error_reply('BADARGS requeue takes
 
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 
 --- @if grown
 local depth

@@ -26,5 +26,6 @@ local was
 --- @each was = halted(base, false)
 if was then return { queue.now, was } end
 --- @end
+--- @each ripen(base, queue)
 resume_queue(base, queue)
 return { queue.now, 1 }

@@ -32,6 +32,7 @@ local tick = at == '' and queue.now or tonumber(at)
 if not tick or not record_rising({ tick }) then return redis.error_reply('BADARGS run_schedule: at is a time in ms') end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 local record = record_read(base, name)
 if not record then return { queue.now, '', 0, '' } end
 

@@ -38,6 +38,7 @@ if failure then return failure end
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 schema_stamp(meta)
+--- @each ripen(base, queue)
 local known = redis.call('HEXISTS', base .. 'limits', limit)
 --- @each allow(base, queue, limit, most)
 return { queue.now, known }

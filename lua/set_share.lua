@@ -32,6 +32,7 @@ if failure then return failure end
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
 schema_stamp(meta)
+--- @each ripen(base, queue)
 local known = redis.call('HEXISTS', base .. 'weights', share)
 --- @each apportion(base, share, weight)
 return { queue.now, known }

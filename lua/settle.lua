@@ -83,6 +83,12 @@ else
   local said
   said, failure = outcomes_read(base, queue, me, groups, ARGV, FIRST)
   if failure then return failure end
+  --- @if ripen
+  if not queue.quiet then
+    --- @each ripen(base, queue, tonumber(jobs) >= 0 and consumer or nil)
+    me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
+  end
+  --- @end
   queue.turns = records_due(queue)
   local looks = said.fates or queue.turns or not queue.quiet
   --- @if done

@@ -23,6 +23,7 @@ if not queue then return failure end
 
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
+--- @each ripen(base, queue)
 
 local known = {}
 for i = FIRST, #ARGV do known[ARGV[i]] = true end

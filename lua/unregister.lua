@@ -23,6 +23,7 @@ if not me then return failure end
 failure = sound_fault(base, queue.levels, { consumer })
 if failure then return failure end
 
+--- @each ripen(base, queue)
 queue.worker = me.worker
 local left = consumer_remove_slice(base, queue, consumer, {})
 if left == 0 then consumer_remove(base, queue, consumer) end

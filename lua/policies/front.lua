@@ -1,6 +1,6 @@
 --- Jobs may come to the front: when such a job becomes ready, it stands before all that waits in its level, so that of
 --- several the last one goes first. A queue may do so with all its jobs: last in, first out (A-17).
---- HOOKS: defaults, admit, marked, shelf, meets, options
+--- HOOKS: defaults, admit, marked, shelf, meets, options, ripen
 --- META: lifo
 --- JOB: tags (f: the level that it was enqueued for; it is to come to the front)
 --- KEYS: none

@@ -3,7 +3,7 @@
 --- good: while it is ready, held, or waits to be tried again. Those behind it stand in the group's list, where no pull
 --- looks.
 --- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, done, heads, stands, behind, places, meets, found,
----   repair, turn
+---   repair, turn, ripen
 --- META: blocked
 --- JOB: tags (g: the group, escaped)
 --- KEYS: groups, heads, group:<group>, blocked

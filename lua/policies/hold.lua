@@ -1,7 +1,7 @@
 --- A job that is not delivered before its time, though it keeps the place that it takes when it is enqueued: later ones
 --- overtake it while it is held, and when its time has come it is before all of them that still wait (Q-63, X-06). It
 --- is scheduled until then. A queue may say that it holds none: then such a job is delivered at once.
---- HOOKS: admit, shelf, unblock, heads, stands, found, places, meets, options
+--- HOOKS: admit, shelf, unblock, heads, stands, found, places, meets, options, ripen
 --- META: hold
 --- JOB: tags (h: it is held; h1: its time has come)
 --- KEYS: heads

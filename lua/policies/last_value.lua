@@ -1,7 +1,7 @@
 --- Of the jobs of one key only the latest waits: one that is enqueued, or becomes due, displaces the older one, which
 --- ends. An older one that a consumer holds ends when it comes back, also when the newer one has ended meanwhile. Jobs
 --- without a key are never displaced (Q-15, X-17).
---- HOOKS: admit, displace, claim, shelf, unblock, returned, pass, done, heads, stands, places, meets, found, repair
+--- HOOKS: admit, displace, claim, shelf, unblock, returned, pass, done, heads, stands, places, meets, found, repair, ripen
 --- META: none
 --- JOB: tags (k: the key, escaped)
 --- KEYS: latest, heads

@@ -4,7 +4,7 @@
 --- taken. One that finds no permit, or no tokens, stands in that limit's set, where no pull looks, and gets the next ones
 --- that come in the order of priority and position.
 --- HOOKS: admit, busy, claim, shelf, unblock, ahead, pass, delayed, done, taken, heads, stands, behind, timed, overdue,
----   rearms, upkeep, allow, places, meets, found, repair
+---   rearms, upkeep, allow, places, meets, found, repair, ripen
 --- META: blocked, corrected_by
 --- JOB: tags (l: a limit, escaped, and how many it allows)
 --- KEYS: limits, permits, claims, heads, blocked, reopened, rates, tokens_due, group:<limit>

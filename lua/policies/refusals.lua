@@ -3,7 +3,7 @@
 --- nothing is looked at that is not taken. Consumers are known by their terms, which no later one has. What all of them
 --- have refused waits for another one.
 --- HOOKS: refuse, shelf, unblock, heads, stands, found, places, keys, meets, waiters, audience, tell, closing, unheard,
----   restamp
+---   restamp, ripen
 --- META: none
 --- JOB: tags (r: terms of the consumers that refused it, ascending, "." between)
 --- KEYS: refusals, refused:<terms>

@@ -1,6 +1,6 @@
 --- At most so many jobs are ready: one more displaces the oldest of the lowest level, which may be the one that comes.
 --- What is held, scheduled or dead does not count (Q-67, X-08).
---- HOOKS: displace, trim, configured, options
+--- HOOKS: displace, trim, configured, options, ripen
 --- META: ring_jobs
 --- JOB: none
 --- KEYS: none

@@ -2,7 +2,7 @@
 --- class, and a pull merges the classes that its consumer selects. Nothing is looked at that is not taken. A consumer
 --- without a selector takes all.
 --- HOOKS: admit, shelf, unblock, heads, stands, found, places, keys, meets, waiters, waits, able, tell, closing, audience, select,
----   listens, unheard, restamp
+---   listens, unheard, restamp, ripen
 --- META: hearing
 --- JOB: tags (c: the labels)
 --- KEYS: classes, audiences, hears, class:<n>, interested:<a>

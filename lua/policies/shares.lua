@@ -2,7 +2,7 @@
 --- by weight, whatever the others have waiting. In a share a job keeps its place. One that has nothing ready saves nothing
 --- up, and its part is the others'.
 --- HOOKS: admit, shelf, strand, deal, undeal, refund, closing, unblock, heads, stands, preceding, foremost, fewer, cleared,
----   counted, apportion, places, meets, found, repair
+---   counted, apportion, places, meets, found, repair, ripen
 --- META: blocked
 --- JOB: tags (e: the share, escaped)
 --- KEYS: heads, strands, lined, turns, weights, blocked, served:<level>, group:<strand>

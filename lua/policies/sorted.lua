@@ -1,6 +1,6 @@
 --- Jobs are given sort keys. In a level those without one go first; the others go by key, and those of equal keys by position
 --- (Q-14). What comes back stands where its key says, and so does what was due.
---- HOOKS: admit, shelf, member, beside, fixed, unblock, heads, stands, found, places, meets, options
+--- HOOKS: admit, shelf, member, beside, fixed, unblock, heads, stands, found, places, meets, options, ripen
 --- META: descending
 --- JOB: tags (s: the key, hexadecimal)
 --- KEYS: heads

@@ -1,7 +1,7 @@
 --- Unique jobs: of one key one job waits or runs at a time, or until it is taken, or in a period. Who enqueues another
 --- one is answered by the job that has the key, or refused. An entry of the index belongs to the state of its job: the
 --- step that ends the state takes it away. There is no lifetime that stands in for that.
---- HOOKS: admit, instead, replace, owned, taken, kept, done, pass, rival, overdue, upkeep, counted, meets, places
+--- HOOKS: admit, instead, replace, owned, taken, kept, done, pass, rival, overdue, upkeep, counted, meets, places, ripen
 --- META: none
 --- JOB: tags (u: how long the key is its own, what a conflict does, ":", the key)
 --- KEYS: unique, periods

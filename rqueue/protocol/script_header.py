@@ -41,6 +41,7 @@ HOOKS = {
     "weigh": "each",
     "weight": "each",
     "ripe": "each",
+    "ripen": "each",
     "refers": "each",
     "addressed": "each",
     "depth": "each",

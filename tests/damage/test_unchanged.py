@@ -324,8 +324,8 @@ PLANTED = {
     "a promotion does not look at the groups of its jobs": (
         "pull of groups that are due",
         "include/pull/sound.lua",
-        "  if fault then error(fault) end\n  --- @end",
-        "  --- @end",
+        "  if fault then return fault end\n  --- @end\n  if all then",
+        "  --- @end\n  if all then",
     ),
     "a settle does not look where jobs with places of their own go back to": (
         "settle of what was held",

@@ -96,6 +96,26 @@ def test_a_plain_queue_s_script_has_no_other_policy_s_line(name: str) -> None:
             assert not re.search(rf"\b{other}_", code)
 
 
+COMPARE = {"busy", "claim", "displace", "done", "instead", "pass", "shelf", "trim", "unblock"}
+"""Hooks that compare jobs, or pass on what they had."""
+LOOK = {"await_result", "watch"}
+"""Scripts that say what is true of a job and change nothing."""
+ONLY_CHECK = {"declare_schedule", "set_schedule"}
+"""Scripts that enqueue nothing: they read the terms of jobs to come."""
+DEAD_ONLY = {"purge_dead"}
+"""Dead letters have no turn, no permit and no key to pass on."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_that_compares_jobs_makes_ready_first_what_is_due(name: str) -> None:
+    """But the doctor, which mends one place at a time."""
+    asked = {hook for kind in kinds.KINDS for hook in script(name, kind).asks}
+    if name in LOOK | ONLY_CHECK | DEAD_ONLY or name.startswith("repair_"):
+        assert "ripen" not in asked
+    else:
+        assert bool(asked & COMPARE) == ("ripen" in asked)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_that_asks_nobody_is_the_same_for_all_kinds(name: str) -> None:
     others = [kind for kind in kinds.KINDS if kind != PLAIN]

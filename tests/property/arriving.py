@@ -87,6 +87,7 @@ class Arriving(Driver):
             puts.append(put._replace(front=self.fronting and twice % 2 == 1))
         call = commands.enqueue(self.keys, puts, immediate=immediate and len(puts) == 1)
         self.model.now = self.clock()
+        self.ripen()
         now = self.model.now
         firsts = [
             Job(put.id, b"", 4, 0, 0, unique=put.unique, due=put.delay_ms and now + put.delay_ms)

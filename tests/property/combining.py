@@ -102,7 +102,9 @@ class Combined:
             raise
         except RQueueError as error:
             self.said[-1] += f" refused: {error}"
-            self.look(unchanged=True)
+            # what was due when a producer came is ready
+            due = [ms for ms in self.before.scores("scheduled").values() if ms <= self.before.now]
+            self.look(unchanged=not due or call.script != "enqueue")
             return None
         finally:
             self.asks = ""

@@ -81,6 +81,7 @@ class Committing(Acting):
             self.arrivals = 0
             return
         assert committed.stale == ()
+        self.ripen()
         for id in said:
             mine.pop(id)
         new = [

@@ -308,6 +308,16 @@ class Waiting(WakeUps):
             ready = self.trim(ready, by)
         return ready, len(late), opened
 
+    def ripen(self, by: Consumer | None = None) -> None:
+        """A step is about to compare jobs: what is due becomes ready first, as if it had become so
+        at its time. by: the consumer that looks for work in this step."""
+        if not self.scheduled or self.scheduled[0][0] > self.now:
+            return
+        ready, _, opened = self.promote_due(by)
+        if not by:
+            self.notify_of(ready)
+            self.notify_of(opened)
+
     def record(self, ids: list[str], letter: str) -> None:
         if ids:
             self.turn_records()

@@ -106,16 +106,19 @@ local function pull_take(base, queue, consumer, taken)
     local fault = sound_fault(base, ALL_LEVELS, { consumer.name }) or sound_jobs(base, fires.tags)
     if fault then error(fault) end
     local members = promote_members(base, queue.now, want)
-    if #members > 0 then sound_due(base, queue, consumer.name, members) end
+    fault = #members > 0 and sound_due(base, queue, consumer.name, members)
+    if fault then error(fault) end
     --- @each fire(base, queue, fires)
   end
   --- @end
   if not queue.quiet then
+    --- @each ripen(base, queue, consumer.name)
     --- @include "schedule/promote"
     local due = promote_members(base, queue.now, want)
     if #due > 0 then
       --- @include "pull/sound"
-      sound_due(base, queue, consumer.name, due)
+      local fault = sound_due(base, queue, consumer.name, due)
+      if fault then error(fault) end
       promote_due(base, queue, due, consumer.name)
     end
   end

@@ -38,7 +38,8 @@ local function sound_promotion(base, levels, name)
   return sound_consumers(base, names)
 end
 
---- Raises an error where one of the keys is of another type that a pull meets which promotes `due`.
+--- An error reply if one of the keys is of another type that a step meets which promotes `due`. `name`: the consumer
+--- that pulls, "" if none does.
 local function sound_due(base, queue, name, due)
   local levels, fault = sound_levels(queue.levels, due), nil
   local all = redis.call('EXISTS', base .. 'returns_to', base .. 'byte_waiters') > 0
@@ -69,13 +70,11 @@ local function sound_due(base, queue, name, due)
   end
   --- @end
   fault = sound_jobs(base, redis.call('HMGET', base .. 'jobs', unpack(ids)))
-  if fault then error(fault) end
+  if fault then return fault end
   --- @end
   if all then
     --- @include "queue/sound"
-    fault = sound_fault(base, levels, { name })
-  else
-    fault = sound_promotion(base, levels, name)
+    return sound_fault(base, levels, { name })
   end
-  if fault then error(fault) end
+  return sound_promotion(base, levels, name)
 end

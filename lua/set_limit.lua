@@ -2,7 +2,7 @@
 --- that wait get the permits that there are now, a page of them in this step.
 --- KEYS: meta, guard
 --- ARGV: limit, most
----   limit: escaped; "crm" for all keys of it that nothing is said of, "crm=acme" for one; most: a number, 0 = none is
+---   limit: escaped; "crm" without a key, "crm=acme" of one, "crm=*" for all keys of which nothing is said; most: a number, 0 = none is
 ---   delivered, of a rate "<count>/<ms>+<burst>"; "" = what the jobs say
 --- REPLY: {now, 1 if something was said before, else 0}
 --- ERRORS: BADARGS | DAMAGED | SCHEMA | what policies refuse
@@ -29,7 +29,7 @@ if string.byte(limit) == 64 and most ~= '' then
   count, per, burst = string.match(most, '^(%d+)/(%d+)%+(%d+)$')
   if not count or math.max(#per, #burst) > 9 or math.min(tonumber(per), tonumber(burst)) < 1 then count = 'no rate' end
 end
-if not string.find(limit, '^@?[%w%%_-]+=?[%w%%_-]*$') or #limit > 800 or not string.find(count, '^%d*$') or #count > 9 then
+if not string.find(limit, '^@?[%w%%_-]+=?[%w%%_*-]*$') or #limit > 800 or not string.find(count, '^%d*$') or #count > 9 then
   return redis.error_reply('BADARGS set_limit: an escaped limit, and how many it allows')
 end
 failure = sound_fault(base, queue.levels)

@@ -7,7 +7,7 @@
 ---   rearms, upkeep, allow, places, meets, found, repair, ripen
 --- META: blocked, corrected_by
 --- JOB: tags (l: a limit, escaped, and how many it allows)
---- KEYS: limits, permits, claims, heads, blocked, reopened, rates, tokens_due, group:<limit>
+--- KEYS: limits, declared, permits, claims, heads, blocked, reopened, rates, tokens_due, group:<limit>
 --- STORE: list
 --- ORDER: 45
 --- FAST: no
@@ -21,8 +21,9 @@
 --- @include "schedule/watch_sooner"
 
 --- The name of a rate begins with "@", and what it allows is "<count>/<ms>+<burst>", with "*<cost>" where a job says it.
---- `limits`: limit, or what stands before its "=", -> how many it allows, where an operator has said so: else it is what
---- each job says. `permits`: limit -> how many are out, or tokens set aside. `claims`: id -> the limits that it has permits
+--- `limits`: limit, or "<name>=*" for all its keys -> how many it allows, if an operator has said so. `declared`: limit
+--- -> "<enqueued, ms> <how many>" of the job that was enqueued last, while permits of it are out or jobs wait for it: that
+--- number holds for all of them. `permits`: limit -> how many are out, or tokens set aside. `claims`: id -> the limits that it has permits
 --- of, with spaces between them; of a rate with "*" and how many tokens are set aside, or with "!" and of which attempt
 --- they are paid. `heads`: ready jobs that have theirs: members as of `scheduled`, by `score_of`. `group:<limit>`: jobs
 --- that wait for it, likewise. `blocked`: limits for which some wait. `reopened`: those of them that may have permits.
@@ -31,8 +32,9 @@
 --- Jobs that one step looks at for the permits that came back.
 local LIMITS_PAGE = 64
 
---- Of this call: limit -> permits that are out, and what was set; which of them have changed; rates that are waited for.
-local LIMITS = { out = {}, most = {}, changed = {}, waits = {} }
+--- Of this call: limit -> permits that are out, what was set, what its jobs declare and since when; which of them have
+--- changed; limits that are waited for; those that are declared anew, and those that allow another number by that.
+local LIMITS = { out = {}, most = {}, said = {}, since = {}, changed = {}, waits = {}, declared = {}, moved = {} }
 
 local function limits_is_rate(limit)
   return string.byte(limit) == 64
@@ -63,31 +65,52 @@ local function limits_read(base, limits)
   for i, out in ipairs(redis.call('HMGET', base .. 'permits', unpack(ask))) do
     LIMITS.out[ask[i]] = math.max(0, tonumber(out) or 0)
   end
+  for i, waits in ipairs(redis.call('ZMSCORE', base .. 'blocked', unpack(ask))) do
+    LIMITS.waits[ask[i]] = waits and true or nil
+  end
+  for i, text in ipairs(redis.call('HMGET', base .. 'declared', unpack(ask))) do
+    local since, said = string.match(text or '', '^(%d+) ([%d/+]+)$')
+    LIMITS.since[ask[i]], LIMITS.said[ask[i]] = tonumber(since), said
+  end
   if rates[1] then
-    local waits = redis.call('ZMSCORE', base .. 'blocked', unpack(rates))
     for i, full in ipairs(redis.call('ZMSCORE', base .. 'rates', unpack(rates))) do
-      TOKENS.full[rates[i]], LIMITS.waits[rates[i]] = tonumber(full) or -math.huge, waits[i] and true
+      TOKENS.full[rates[i]] = tonumber(full) or -math.huge
     end
   end
   if LIMITS.set == nil then LIMITS.set = redis.call('EXISTS', base .. 'limits') == 1 end
   if not LIMITS.set then return end
   local fields = {}
   for i, limit in ipairs(ask) do
-    fields[2 * i - 1], fields[2 * i] = limit, string.match(limit, '^[^=]*')
+    fields[2 * i - 1], fields[2 * i] = limit, (string.gsub(limit, '=.*$', '=*'))
   end
   local set = redis.call('HMGET', base .. 'limits', unpack(fields))
   for i, limit in ipairs(ask) do LIMITS.most[limit] = set[2 * i - 1] or set[2 * i] or nil end
 end
 
+--- These jobs ({limits=, enqueued=}) say what their limits allow; what the job says that was enqueued last holds for all.
+--- A time in the future is none: the clock went back.
+local function limits_declare(jobs, now)
+  for _, job in ipairs(jobs) do
+    local enqueued, mine = job.enqueued or now, job.limits
+    for i = 1, #mine, 2 do
+      local limit, said, since = mine[i], string.match(mine[i + 1], '^[^*]*'), LIMITS.since[mine[i]]
+      if not since or since <= enqueued or since > now then
+        LIMITS.moved[limit] = LIMITS.moved[limit] or LIMITS.said[limit] ~= said
+        LIMITS.since[limit], LIMITS.said[limit], LIMITS.declared[limit] = enqueued, said, true
+      end
+    end
+  end
+end
+
 --- What a rate allows, and what a job that says this costs.
 local function limits_rule(limit, said)
-  return tokens_rule(said, LIMITS.most[limit])
+  return tokens_rule(said, LIMITS.most[limit] or LIMITS.said[limit])
 end
 
 --- ms until this limit lets a job through that says this; nil: no time does, but others that go.
 local function limits_wait(limit, said, now)
   if limits_is_rate(limit) then return tokens_wait(limit, limits_rule(limit, said), LIMITS.out[limit], now) end
-  return LIMITS.out[limit] < (tonumber(LIMITS.most[limit]) or tonumber(said) or 0) and 0 or nil
+  return LIMITS.out[limit] < (tonumber(LIMITS.most[limit] or LIMITS.said[limit] or said) or 0) and 0 or nil
 end
 
 local function limits_count(limit, by)
@@ -95,8 +118,8 @@ local function limits_count(limit, by)
   LIMITS.changed[limit] = true
 end
 
---- The first of a job's limits that has no permit for it; nil where each has one. `behind`: a rate for which others wait
---- has none either: a token that is due and was not offered yet is theirs.
+--- The first of a job's limits that has no permit for it; nil where each has one. `behind`: a limit for which others wait
+--- has none either: what is free and was not offered yet is theirs.
 local function limits_refusing(mine, now, behind)
   for i = 1, #mine, 2 do
     if limits_wait(mine[i], mine[i + 1], now) ~= 0 or behind and LIMITS.waits[mine[i]] then return mine[i] end
@@ -131,6 +154,18 @@ local function limits_claimed(claim)
   return string.gmatch(claim, '([^%s*!]+)([*!]?)(%d*)')
 end
 
+--- What was declared goes of those of these limits for which nobody waits, and of which no permits are out.
+local function limits_forget(base, limits)
+  local over = {}
+  for _, limit in ipairs(limits) do
+    if not LIMITS.waits[limit] and LIMITS.out[limit] == 0 then
+      over[#over + 1] = limit
+      LIMITS.since[limit], LIMITS.said[limit], LIMITS.declared[limit] = nil, nil, nil
+    end
+  end
+  if #over > 0 then redis.call('HDEL', base .. 'declared', unpack(over)) end
+end
+
 local function limits_write(base)
   local out, none = {}, {}
   for limit in pairs(LIMITS.changed) do
@@ -144,6 +179,16 @@ local function limits_write(base)
   LIMITS.changed = {}
   if #out > 0 then redis.call('HSET', base .. 'permits', unpack(out)) end
   if #none > 0 then redis.call('HDEL', base .. 'permits', unpack(none)) end
+  limits_forget(base, none)
+  local said = {}
+  for limit in pairs(LIMITS.declared) do
+    if LIMITS.out[limit] > 0 or LIMITS.waits[limit] then
+      said[#said + 1] = limit
+      said[#said + 1] = string.format('%d %s', LIMITS.since[limit], LIMITS.said[limit])
+    end
+  end
+  LIMITS.declared = {}
+  if #said > 0 then redis.call('HSET', base .. 'declared', unpack(said)) end
 end
 
 --- Those of a list {limit, how many it says, ...}.
@@ -157,6 +202,7 @@ local function limits_busy(base, run, now)
   local mine = limits_of(run.tags)
   if not mine then return nil end
   limits_read(base, limits_names(mine, {}))
+  limits_declare({ { limits = mine } }, now)
   return limits_refusing(mine, now, true) and true or nil
 end
 
@@ -165,6 +211,7 @@ local function limits_claim(base, job, _, _, now)
   local mine = limits_of(job.tags)
   if not mine or redis.call('HEXISTS', base .. 'claims', job.id) == 1 then return end
   limits_read(base, limits_names(mine, {}))
+  limits_declare({ { limits = mine, enqueued = job.enqueued } }, now)
   redis.call('HSET', base .. 'claims', job.id, limits_take(mine, now, job.attempts or 0))
   limits_write(base)
   tokens_write(base, now)
@@ -201,6 +248,9 @@ local function limits_unwanted(base, limit)
   if redis.call('EXISTS', base .. 'group:' .. limit) == 1 then return end
   redis.call('ZREM', base .. 'blocked', limit)
   if limits_is_rate(limit) then redis.call('ZREM', base .. 'tokens_due', limit) end
+  limits_read(base, { limit })
+  LIMITS.waits[limit] = nil
+  limits_forget(base, { limit })
 end
 
 --- A job that has its permits may be taken; `job`: nil where something else stood there.
@@ -232,6 +282,7 @@ local function limits_open_one(base, queue, limit, room)
     room = room - 1
     if its then
       limits_read(base, limits_names(its, {}))
+      limits_declare({ { limits = its, enqueued = job.enqueued } }, queue.now)
       for i = 1, #its, 2 do
         if its[i] == limit and limits_wait(limit, its[i + 1], queue.now) ~= 0 then
           if limits_is_rate(limit) then limits_arm(base, queue, limit) end
@@ -244,6 +295,7 @@ local function limits_open_one(base, queue, limit, room)
       local moved = redis.pcall('ZADD', base .. 'group:' .. refusing, score_text(first), first)
       if type(moved) == 'table' then return ready, room end
       redis.call('ZADD', base .. 'blocked', '0', refusing)
+      LIMITS.waits[refusing] = true
       if limits_is_rate(refusing) then limits_arm(base, queue, refusing) end
     else
       limits_ready(base, job, id, first)
@@ -320,11 +372,23 @@ end
 --- These jobs ({id=, tags=}) are gone for good, or leave their places until they come again. `queue.opened` counts those
 --- that are ready by that.
 local function limits_pass(base, queue, jobs)
-  local ids = {}
+  local ids, names = {}, {}
   for _, job in ipairs(jobs) do
-    if limits_of(job.tags) then ids[#ids + 1] = job.id end
+    local mine = limits_of(job.tags)
+    if mine then
+      ids[#ids + 1] = job.id
+      limits_names(mine, names)
+    end
   end
-  if #ids > 0 then limits_let_go(base, queue, ids, redis.call('HMGET', base .. 'claims', unpack(ids))) end
+  if #ids == 0 then return end
+  limits_let_go(base, queue, ids, redis.call('HMGET', base .. 'claims', unpack(ids)))
+  -- some may have waited, and left that place before
+  limits_read(base, names)
+  for i, waits in ipairs(redis.call('ZMSCORE', base .. 'blocked', unpack(names))) do
+    LIMITS.waits[names[i]] = waits and true or nil
+    if not waits and limits_is_rate(names[i]) then redis.call('ZREM', base .. 'tokens_due', names[i]) end
+  end
+  limits_forget(base, names)
 end
 
 --- The same of jobs that wait for another time: their permits are for others meanwhile.
@@ -362,7 +426,7 @@ end
 
 --- Whether there are permits that nobody was offered yet. A key of another type is met here, before anything is taken.
 local function limits_overdue(base, now)
-  for _, key in ipairs({ 'limits', 'permits', 'claims' }) do redis.call('HLEN', base .. key) end
+  for _, key in ipairs({ 'limits', 'declared', 'permits', 'claims' }) do redis.call('HLEN', base .. key) end
   for _, key in ipairs({ 'rates', 'blocked', 'scheduled' }) do redis.call('ZCARD', base .. key) end
   local due = redis.call('ZCOUNT', base .. 'tokens_due', '-inf', string.format('%d', now))
   return due + redis.call('EXISTS', base .. 'reopened') > 0
@@ -384,7 +448,7 @@ local function limits_stands(base, job)
 end
 
 local function limits_places(_, found)
-  for _, key in ipairs({ 'limits', 'permits', 'claims' }) do found[#found + 1] = { key, 'hash' } end
+  for _, key in ipairs({ 'limits', 'declared', 'permits', 'claims' }) do found[#found + 1] = { key, 'hash' } end
   for _, key in ipairs({ 'heads', 'blocked', 'rates', 'tokens_due' }) do found[#found + 1] = { key, 'zset' } end
   found[#found + 1] = { 'reopened', 'set' }
   return found

@@ -13,7 +13,7 @@ from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.model.job_limit import JobLimit
 from rqueue.protocol.commands.limits import LimitInfo
 
-_KEY = click.option("--key", type=filled, metavar="KEY", help="Of this key, not of all.")
+_KEY = click.option("--key", type=filled, metavar="KEY", help="Of this key; *: of all keys.")
 
 
 @click.group(no_args_is_help=True)
@@ -103,6 +103,7 @@ def set_(
     Examples:
       rqueue limits set mail crm 2
       rqueue limits set mail crm 20 --key acme
+      rqueue limits set mail crm 5 --key '*'
       rqueue limits set mail crm 100/1m --burst 10
     """  # noqa: D301
     from rqueue.errors import UnknownQueue
@@ -119,17 +120,22 @@ def set_(
             known = client.limits.list()
         client.limits.set(name, int(number), per=per if slash else None, burst=burst, key=key or "")
     _say(as_json, queue, name, key, most if slash else int(number))
-    if doubt := _doubt(known, queue, name, number, rate=bool(slash)):
+    if doubt := _doubt(known, queue, name, number, rate=bool(slash), keyed=key is not None):
         say(doubt)
 
 
-def _doubt(known: list[LimitInfo] | None, queue: str, name: str, number: str, *, rate: bool) -> str:
-    """What is probably a mistake in what was set; "" where nothing is."""
+def _doubt(
+    known: list[LimitInfo] | None, queue: str, name: str, number: str, *, rate: bool, keyed: bool
+) -> str:
+    """What is probably a mistake in what was set; "" if nothing is."""
     if known is None:
         return f"there is no queue '{queue}' yet: what is set is for the jobs that come"
     same = [one.rate for one in known if one.name == name]
     if rate in same:
-        return ""
+        kin = [bool(one.key) for one in known if one.name == name and one.rate == rate]
+        if keyed or not all(kin):
+            return ""
+        return f"'{name}' has keys here, whose numbers stay: --key '*' is for all of them"
     if same:
         return (
             f"'{name}' is a limit here, of jobs at a time: write {number}"

@@ -8,13 +8,26 @@ from rqueue.errors import ConfigError
 from rqueue.model.expect import shown
 from rqueue.model.names import check_key, check_name_of_limit, group_of, group_text
 
-__all__ = ["LONGEST_MS", "MOST", "NAMED", "JobLimit", "allows_text", "check_limits", "check_most"]
+__all__ = [
+    "ALL_KEYS",
+    "LONGEST_MS",
+    "MOST",
+    "NAMED",
+    "JobLimit",
+    "allows_text",
+    "check_limits",
+    "check_most",
+    "of_all_keys",
+]
 
 MOST = 999_999_999
 """What a limit allows at the most."""
 
 LONGEST_MS = 999_999_999
 """The longest time of a rate: eleven days."""
+
+ALL_KEYS = "*"
+"""What is set for this key holds for all keys of a limit of which nothing else is set."""
 
 NAMED = 8
 """So many limits may one job name."""
@@ -52,6 +65,13 @@ class JobLimit(NamedTuple):
         """As it stands in the names of keys and fields: `crm`, `crm=acme`; of a rate `@crm`."""
         name = ("@" if self.per_ms else "") + group_text(self.name)
         return f"{name}={group_text(self.key)}" if self.key else name
+
+    @property
+    def settable(self) -> str:
+        """As `field`, for what an operator sets: its key may stand for all keys, `crm=*`."""
+        if self.key != ALL_KEYS:
+            return self.field
+        return f"{self._replace(key='').field}={ALL_KEYS}"
 
     @property
     def words(self) -> str:
@@ -97,6 +117,12 @@ class JobLimit(NamedTuple):
         allows, _, cost = said.partition("*")
         limit = cls(group_of(name), 1, group_of(key), cost=int(cost or 1))
         return limit.allowing(allows)
+
+
+def of_all_keys(field: str) -> str:
+    """What is set for all keys of this limit stands under this name: `crm=*` for `crm=acme`."""
+    name, separator, _ = field.partition("=")
+    return f"{name}={ALL_KEYS}" if separator else name
 
 
 def allows_text(most: int, per_ms: int = 0, burst: int = 0) -> str:

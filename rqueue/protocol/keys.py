@@ -115,8 +115,15 @@ class QueueKeys(WorkflowKeys):
 
     @property
     def limits(self) -> str:
-        """hash: limit (escaped), with a key or without -> how many it allows, where that is set."""
+        """hash: limit (escaped), with a key or without, or "<name>=*" for all its keys -> how many
+        it allows, if that is set."""
         return self.base + "limits"
+
+    @property
+    def declared(self) -> str:
+        """hash: limit (escaped) -> "<enqueued, ms> <how many>", as the job declares that was
+        enqueued last, while permits of it are out or jobs wait for it."""
+        return self.base + "declared"
 
     @property
     def permits(self) -> str:

@@ -64,6 +64,9 @@ def test_what_is_set_for_nobody_is_set_and_said(run: Run, read: Read, queue: Que
     for limit in (JobLimit("crm", 1), JobLimit("shop.geocode", 1, "", 60_000)):
         queue.send("t", options=Options(limit=limit))
     assert run("limits", "set", name, "crm", "3").stderr == ""
+    queue.send("t", options=Options(limit=JobLimit("tenant", 1, "acme")))
+    assert "--key '*'" in run("limits", "set", name, "tenant", "3").stderr
+    assert run("limits", "set", name, "tenant", "3", "--key", "*").stderr == ""
     assert "now: did you mean 'crm'?" in run("limits", "set", name, "crn", "3").stderr
     said = run("limits", "set", name, "shop.geocode", "5").stderr
     assert said == "rqueue: 'shop.geocode' is a rate here: write 5/1m\n"

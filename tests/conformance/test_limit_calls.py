@@ -77,15 +77,15 @@ def test_a_limit_changes_while_jobs_wait(q: QueueFixture) -> None:
     q.put(*"abcdef", limit=JobLimit("crm", 2, "k"))
     c = q.join()
     assert ids(c.pull()) == ["a", "b"]
-    assert not q.queue.limits.set("crm", 4)
+    assert not q.queue.limits.set("crm", 4, key="*")
     assert ids(c.pull()) == ["c", "d"]
-    assert q.queue.limits.set("crm", 1)
+    assert q.queue.limits.set("crm", 1, key="*")
     assert ids(c.settle(ack=["a", "b", "c"], pull=True)) == []
     assert ids(c.settle(ack=["d"], pull=True)) == ["e"]
     q.queue.limits.set("crm", 2, key="k")
     assert ids(c.pull()) == ["f"]
-    assert q.queue.limits.reset("crm") and q.queue.limits.reset("crm", key="k")
-    assert not q.queue.limits.reset("crm")
+    assert q.queue.limits.reset("crm", key="*") and q.queue.limits.reset("crm", key="k")
+    assert not q.queue.limits.reset("crm", key="*")
     c.settle(ack=["e", "f"])
     assert q.queue.limits.list() == []
 
@@ -135,3 +135,60 @@ def test_a_job_is_replaced_by_one_of_the_same_limits(q: QueueFixture) -> None:
     assert ids(c.pull()) == ["before"]
     (job,) = c.settle(ack=["before"], pull=True)
     assert (job.id, q.queue.envelope(job).args) == ("one", [2])
+
+
+@every_place
+def test_a_number_without_a_key_is_that_of_the_limit_without_one(q: QueueFixture) -> None:
+    limits = (JobLimit("export", 3), JobLimit("export", 1, "acme"))
+    q.put(*"abcdef", limit=limits)
+    q.queue.limits.set("export", 5)
+    assert q.queue.counts().ready == 1, "one of a tenant"
+    q.queue.limits.set("export", 2, key="*")
+    assert q.queue.counts().ready == 2
+    q.queue.limits.set("export", 4, key="acme")
+    q.queue.limits.set("export", 1, key="*")
+    assert q.queue.counts().ready == 4, "what is set for a key goes before"
+    assert [(one.key, one.most) for one in q.queue.limits.list()] == [
+        *[("", 5), ("*", 1), ("acme", 4)]
+    ]
+
+
+@every_place
+@pytest.mark.parametrize("key", ["", "acme"])
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
+def test_the_newest_number_holds_for_all_that_wait(
+    q: QueueFixture, key: str, before: int, after: int
+) -> None:
+    """A number that is changed in the code holds from the first job that says it."""
+    q.put(*"abcde", limit=JobLimit("db", before, key))
+    consumer = q.own(100)
+    taken = ids(consumer.pull())
+    assert taken == [*"abcde"][:before]
+    q.put("new", limit=JobLimit("db", after, key))
+    running = list(taken)
+    while running:
+        consumer.ack(running.pop(0))
+        came = ids(consumer.pull())
+        taken, running = [*taken, *came], [*running, *came]
+        assert len(running) <= after or not came
+    assert taken == [*"abcde", "new"], "nobody is passed"
+
+
+@every_place
+def test_so_does_the_newest_number_of_a_rate(q: QueueFixture) -> None:
+    q.put("a", "b", "c", limit=JobLimit("api", 1, "", 3_600_000, 1))
+    consumer = q.own(100)
+    assert ids(consumer.pull()) == ["a"]
+    q.put("d", limit=JobLimit("api", 1000, "", 1000, 1000))
+    move_time(q.queue, 1000)
+    assert ids(consumer.pull()) == ["b", "c", "d"]
+
+
+@every_place
+def test_an_old_job_that_comes_back_keeps_to_the_newest_number(q: QueueFixture) -> None:
+    q.put("old", "older", limit=JobLimit("db", 1))
+    consumer = q.own(1)
+    (job,) = consumer.pull()
+    q.put("x", "y", "z", limit=JobLimit("db", 3))
+    consumer.retry(job, delay=0)
+    assert q.queue.counts().ready == 3

@@ -216,12 +216,12 @@ def test_a_rate_is_changed_at_run_time(q: QueueFixture) -> None:
     put(q, "a1", "a2", "a3", "a4", "a5")
     c = q.join()
     assert ids(c.pull()) == ["a1"]
-    q.queue.limits.set("api", 1, per=10)
+    q.queue.limits.set("api", 1, per=10, key="*")
     assert due_in(q) == 1000  # what was paid is paid; the next one comes ten seconds later
     move_time(q.queue, 1000)
     assert ids(c.pull()) == ["a2"]
     assert due_in(q) == 10_000
-    q.queue.limits.set("api", 0, per=1)
+    q.queue.limits.set("api", 0, per=1, key="*")
     assert ids(c.pull()) == []
     move_time(q.queue, 60_000)
     assert ids(c.pull()) == []
@@ -229,7 +229,7 @@ def test_a_rate_is_changed_at_run_time(q: QueueFixture) -> None:
     assert ids(c.pull()) == ["a3", "a4"]
     assert due_in(q) == 500
     assert q.queue.limits.reset("api", key="a")
-    assert q.queue.limits.reset("api")
+    assert q.queue.limits.reset("api", key="*")
     (info,) = q.queue.limits.list()
     assert (info.name, info.key, info.rate, info.most, info.waiting) == ("api", "a", True, None, 1)
 
@@ -281,7 +281,7 @@ def test_a_bucket_that_becomes_faster_fills_from_then_on(q: QueueFixture) -> Non
     put(q, "a1", "a2", "a3", per_ms=3_600_000)
     c = q.join()
     assert ids(c.pull()) == ["a1"]
-    q.queue.limits.set("api", 5, per=1)
+    q.queue.limits.set("api", 5, per=1, key="*")
     assert due_in(q) == 200
     move_time(q.queue, 100)
     assert ids(c.pull()) == []

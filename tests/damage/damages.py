@@ -43,7 +43,7 @@ SCORES = ["inf", "-inf", "1e300", "1.5", "-7", "0"]
 HASHES = [
     *("meta", "consumer:c2", "consumer:c3", "causes", "errors", "ended", "ended:old", "parked"),
     *("returns_to", "awaited", "byte_waiters", "write:run", "latest", "unique"),
-    *("permits", "claims", "limits"),
+    *("permits", "claims", "limits", "declared"),
     *("strands", "lined", "turns", "weights"),
 ]
 LISTS = ["ready:4", "ready:9", "due:6", "held:c2", "held:c3", "wake:c2", "wake:c3", "wake:b1"]

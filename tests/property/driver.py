@@ -23,7 +23,6 @@ from tests.support import invariants, transitions
 from tests.support.run_script import run
 from tests.support.snapshot import take_snapshot
 
-
 RIPEN_LATER = ("commit", "enqueue", "pull")
 """Scripts of which the steps say themselves when the model makes ready what is due."""
 

@@ -22,7 +22,6 @@ from tests.property.combining import MINE, Combined
 from tests.property.sources import START_MS
 from tests.support.snapshot import Snapshot, take_snapshot
 
-
 NOT_DIRECTLY = "2"
 """What an enqueue says if no consumer is to get its job at once."""
 
@@ -87,7 +86,7 @@ class Prompt(Combined):
         late = take_snapshot(self.client, self.late.keys)
         looks = "ripen" in SCRIPTS.script(script, self.kind).asks
         due = [score for score in late.scores("scheduled").values() if score <= late.now]
-        if not looks or due and script in MAY_STAY:
+        if not looks or (due and script in MAY_STAY):
             return
         prompt, seen = places(self.before), places(late)
         if prompt != seen:

@@ -6,7 +6,7 @@ import redis
 from rqueue.protocol import scripts
 from rqueue.protocol.policies import POLICIES, Kind
 from rqueue.protocol.scripts import SCRIPTS
-from tests.property.arms import ARMS, kinds
+from tests.property.arms import kinds
 from tests.property.ripening import Prompt
 from tests.property.sources import sound
 from tests.support.profiles import examples

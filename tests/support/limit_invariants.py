@@ -6,10 +6,10 @@ from collections import Counter
 from math import inf
 
 from rqueue.model.job import EPOCH_MS
-from rqueue.model.job_limit import JobLimit
+from rqueue.model.job_limit import JobLimit, of_all_keys
 from tests.support.snapshot import Snapshot
 
-KEYS = ("permits", "claims", "reopened", "limits", "rates", "tokens_due")
+KEYS = ("permits", "claims", "reopened", "limits", "declared", "rates", "tokens_due")
 
 
 def used(snapshot: Snapshot) -> bool:
@@ -18,11 +18,11 @@ def used(snapshot: Snapshot) -> bool:
 
 
 def allowed(snapshot: Snapshot, limit: JobLimit) -> JobLimit:
-    """The limit as it holds: what was set goes before what its jobs say."""
+    """The limit as it holds: what was set goes before what the newest of its jobs says."""
     said = snapshot.hash("limits")
-    name = limit.field.partition("=")[0]
-    found = said.get(limit.field.encode(), said.get(name.encode()))
-    return limit if found is None else limit.allowing(found.decode())
+    declared = snapshot.hash("declared").get(limit.field.encode(), b"").partition(b" ")[2]
+    found = said.get(limit.field.encode(), said.get(of_all_keys(limit.field).encode(), declared))
+    return limit.allowing(found.decode()) if found else limit
 
 
 def of_limits(snapshot: Snapshot) -> list[str]:
@@ -30,7 +30,15 @@ def of_limits(snapshot: Snapshot) -> list[str]:
     if not used(snapshot):
         strays = {*KEYS} & snapshot.keys.keys()
         return [f"a queue without limits has {sorted(strays)}"] if strays else []
-    return [*permits(snapshot), *places(snapshot), *offered(snapshot)]
+    return [*permits(snapshot), *places(snapshot), *offered(snapshot), *declared(snapshot)]
+
+
+def declared(snapshot: Snapshot) -> list[str]:
+    """Of each limit that is waited for, or has permits out, it is noted what it allows."""
+    noted = {limit.decode() for limit in snapshot.hash("declared")}
+    wanted = {limit for limit, _ in _waited_for(snapshot)}
+    wanted |= {limit.decode() for limit in snapshot.hash("permits")}
+    return [] if noted == wanted else [f"limits declared are {noted}, in use {wanted}"]
 
 
 def permits(snapshot: Snapshot) -> list[str]:

@@ -13,7 +13,7 @@ local KEY_TYPES_OF_POLICIES = { expiring = 'zset', groups = 'hash', heads = 'zse
   classes = 'hash', audiences = 'hash', hears = 'hash', latest = 'hash',
   schedules = 'hash', ticks = 'zset', owed = 'hash', refills = 'set', refusals = 'set',
   unique = 'hash', periods = 'zset', deferred = 'hash', edges = 'hash', stops = 'hash', unsealed = 'zset', owners = 'hash',
-  limits = 'hash', permits = 'hash', claims = 'hash', reopened = 'set', rates = 'zset', tokens_due = 'zset',
+  limits = 'hash', declared = 'hash', permits = 'hash', claims = 'hash', reopened = 'set', rates = 'zset', tokens_due = 'zset',
   alerts = 'stream', sizes = 'hash', strands = 'hash', lined = 'hash', turns = 'hash', weights = 'hash' }
 
 --- Of keys that are followed by a name.

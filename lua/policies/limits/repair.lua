@@ -68,6 +68,9 @@ local function limits_repair(base, queue, limit, held, seen)
     changed = changed + (queue.opened or 0) - opened
   else
     changed = changed + redis.call('ZREM', base .. 'blocked', limit)
+    LIMITS.out[limit] = nil
+    limits_read(base, { limit })
+    limits_forget(base, { limit })
   end
   return changed
 end

@@ -48,6 +48,11 @@ local function limits_shelf(base, queue, jobs)
   limits_read(base, names)
   local has, open, ready, claims = redis.call('HMGET', base .. 'claims', unpack(ids)), {}, {}, {}
   local freed = limits_unpaid(base, mine, has)
+  limits_declare(mine, queue.now)
+  for limit in pairs(LIMITS.moved) do
+    if LIMITS.waits[limit] then freed[#freed + 1] = limit end
+  end
+  LIMITS.moved = {}
   local places, blocked, stored, waiting = {}, {}, {}, 0
   for i, job in ipairs(mine) do
     local member = schedule_member(job, job.id)

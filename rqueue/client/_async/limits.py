@@ -30,10 +30,14 @@ class AsyncLimits:
         key: str = "",
     ) -> bool:
         """Let a limit allow so many jobs at a time, whatever its jobs say; with `per`, let a rate
-        allow so many in that time, and `burst` at once (None: `most`). key: only for this one, else
-        for all that nothing is said of. 0: none is delivered. What runs goes on where it is lower;
-        jobs that wait get their permits at once where it is higher. True if something was set
-        before. Raises ConfigError, InvalidName."""
+        allow so many in that time, and `burst` at once (None: `most`). 0: none is delivered. What
+        runs goes on if it is lower; jobs that wait get their permits at once if it is higher. True
+        if something was set before.
+
+        key: of a limit with `key=`, the number holds for this key; "*" for all keys of which
+        nothing else is set. Without it the number holds for the limit without a key.
+
+        Raises ConfigError, InvalidName."""
         check_most(most, least=0)
         if per is None and burst is not None:
             raise ConfigError("burst", "a burst is one of a rate: say `per`")
@@ -43,13 +47,13 @@ class AsyncLimits:
 
     async def reset(self, name: str, *, key: str = "") -> bool:
         """Forget what was set for the limit and for the rate of this name: jobs say how many again.
-        True if something was set."""
+        key: as of `set`. True if something was set."""
         known = [await self._say(JobLimit(name, 1, key, per_ms), "") for per_ms in (0, 1)]
         return any(known)
 
     async def _say(self, limit: JobLimit, allows: str) -> bool:
         return await self._queue._run_here(
-            commands.set_limit(self._queue.keys, limit.check().field, allows)
+            commands.set_limit(self._queue.keys, limit.check().settable, allows)
         )
 
     async def list(self) -> list[LimitInfo]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rqueue.model.job_limit import JobLimit, allows_text
+from rqueue.model.job_limit import JobLimit, allows_text, of_all_keys
 from rqueue.protocol.call import CommandCall
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.replies import raw_text, scores
@@ -17,13 +17,14 @@ __all__ = ["LimitUse", "PermitsState", "limit_use", "permits_state"]
 
 class PermitsState(NamedTuple):
     """At one moment: how many permits of each limit are out, or tokens of a rate set aside; of
-    which limits each job has some, and how many; what was set; which limits are waited for, which
-    of those are still to be offered, and when those that are rates have their next tokens; who set
-    numbers of permits right last."""
+    which limits each job has some, and how many; what was set; what jobs declare; which limits are
+    waited for, which of those are still to be offered, and when those that are rates have their
+    next tokens; who set numbers of permits right last."""
 
     out: dict[str, int]
     claims: dict[str, dict[str, int]]
     most: dict[str, str]
+    declared: dict[str, str]
     waited_for: set[str]
     reopened: set[str]
     due: dict[str, float]
@@ -40,14 +41,15 @@ class PermitsState(NamedTuple):
     def allowed(self, limit: str, said: JobLimit) -> str:
         """What a limit allows, of which a job says this; an `allows_text`."""
         own = allows_text(said.most, said.per_ms, said.burst)
-        return self.most.get(limit, self.most.get(limit.partition("=")[0], own))
+        declared = self.declared.get(limit, own)
+        return self.most.get(limit, self.most.get(of_all_keys(limit), declared))
 
 
 class LimitUse(NamedTuple):
     """Of one limit of a job. `waits`: the job waits for it. `out`: permits that are out, or tokens
-    of a rate set aside; `allows`: what was set, an `allows_text`; "": its jobs say. `next_ms`: when
-    the first that waits for a rate finds its tokens; 0: no time says that. `before`: how many that
-    wait for it stand before the job."""
+    of a rate set aside; `allows`: what was set, or declared last, an `allows_text`; "": nothing is
+    known. `next_ms`: when the first that waits for a rate finds its tokens; 0: no time says that.
+    `before`: how many that wait for it stand before the job."""
 
     waits: bool
     out: int
@@ -79,12 +81,18 @@ def _said(text: str) -> bool:
     return re.fullmatch(r"\d+(/\d+\+\d+)?", text) is not None
 
 
+def _declared(text: str) -> str:
+    """What a limit allows by "<enqueued, ms> <allows>" of the job that was enqueued last."""
+    return text.partition(" ")[2]
+
+
 def _read_state(replies: Sequence[Any]) -> PermitsState:
-    out, claims, most, waited_for, reopened, due, last = replies
+    out, claims, most, declared, waited_for, reopened, due, last = replies
     return PermitsState(
         {limit: _number(text) for limit, text in _pairs(out).items()},
         {id_: _claimed(text) for id_, text in _pairs(claims).items()},
         {limit: text for limit, text in _pairs(most).items() if _said(text)},
+        {limit: _declared(text) for limit, text in _pairs(declared).items()},
         {raw_text(name) for name in waited_for},
         {raw_text(name) for name in reopened},
         scores(due),
@@ -98,6 +106,7 @@ def permits_state(keys: QueueKeys) -> CommandCall[PermitsState]:
         ("HGETALL", keys.permits),
         ("HGETALL", keys.claims),
         ("HGETALL", keys.limits),
+        ("HGETALL", keys.declared),
         ("ZRANGE", keys.blocked, 0, -1),
         ("SMEMBERS", keys.reopened),
         ("ZRANGE", keys.tokens_due, 0, -1, "WITHSCORES"),
@@ -109,11 +118,11 @@ def permits_state(keys: QueueKeys) -> CommandCall[PermitsState]:
 def _read_use(replies: Sequence[Any]) -> list[LimitUse]:
     if not replies:
         return []
-    out, most, due, *ranks = replies
+    out, most, declared, due, *ranks = replies
     found = []
     for at, rank in enumerate(ranks):
         own, of_all = (raw_text(text or b"") for text in most[2 * at : 2 * at + 2])
-        allows = own or of_all
+        allows = own or of_all or _declared(raw_text(declared[at] or b""))
         found.append(
             LimitUse(
                 rank is not None,
@@ -128,12 +137,13 @@ def _read_use(replies: Sequence[Any]) -> list[LimitUse]:
 
 def limit_use(keys: QueueKeys, limits: Sequence[str], member: bytes) -> CommandCall[list[LimitUse]]:
     """How far these limits are used. member: the job's, as `schedule/member` makes it."""
-    names = [part for limit in limits for part in (limit, limit.partition("=")[0])]
+    names = [part for limit in limits for part in (limit, of_all_keys(limit))]
     asked: list[tuple[Any, ...]] = []
     if limits:
         asked = [
             ("HMGET", keys.permits, *limits),
             ("HMGET", keys.limits, *names),
+            ("HMGET", keys.declared, *limits),
             ("ZMSCORE", keys.tokens_due, *limits),
             *(("ZRANK", keys.group(limit), member) for limit in limits),
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from rqueue.model.job_limit import JobLimit
+from rqueue.model.job_limit import JobLimit, of_all_keys
 from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import limits
@@ -14,7 +14,7 @@ __all__ = ["LimitInfo", "read_limits", "set_limit"]
 
 
 class LimitInfo(NamedTuple):
-    """A limit of a queue, or what is said of all its keys (`key` is "" then). `rate`: it is one of
+    """A limit of a queue, or what is set for all its keys (`key` is "*" then). `rate`: it is one of
     so many jobs in a time. `most`: what was set for it; None: its jobs say how many; of a rate in
     `per_ms`, and `burst` at once. `out`: jobs that are ready or run, of a rate the tokens of those
     that are ready; `waiting`: those that wait for a permit, or tokens. `next_ms`: when the first of
@@ -54,7 +54,7 @@ def _read_infos(reply: Any) -> list[LimitInfo]:
         {*out, *most, *waiting}, key=lambda field: (field.lstrip("@"), field[0] == "@")
     ):
         limit = JobLimit.parse(f"{field}:1")
-        said = most.get(field, most.get(field.partition("=")[0]))
+        said = most.get(field, most.get(of_all_keys(field)))
         if said is not None:
             limit = limit.allowing(said)
         found.append(

@@ -33,6 +33,7 @@
     │   ├── QueueDamaged         a key of it was overwritten by something else
     │   ├── DuplicateJob             another job has its unique key
     │   ├── WorkflowEnded            nothing waits for this part of a workflow any more
+    │   ├── WorkflowExists           another workflow was enqueued under this id
     │   ├── StreamSealed             it has another number of members than this one
     │   ├── NoConsumer               immediate enqueue, and nobody could take the job
     │   ├── NotConfirmed             stored, but too few replicas, or no disk, have it for sure
@@ -159,6 +160,7 @@ __all__ = [
     "Unsigned",
     "UnusableServer",
     "WorkflowEnded",
+    "WorkflowExists",
     "WrongServer",
 ]
 
@@ -585,6 +587,19 @@ class WorkflowEnded(QueueError):
 
     def __init__(self, queue: str, id: str) -> None:
         super().__init__(f"queue '{queue}': job '{id}' waits for no more parts; nothing was stored")
+        self.queue = queue
+        self.id = id
+
+
+class WorkflowExists(QueueError):
+    """A workflow of other jobs was enqueued under this id before. `id`: the workflow's. Nothing was
+    stored, and the earlier one goes on."""
+
+    def __init__(self, queue: str, id: str) -> None:
+        super().__init__(
+            f"workflow '{id}' is in queue '{queue}' already, with other jobs; nothing was stored,"
+            " and the earlier one goes on. Cancel that one first, or take another id"
+        )
         self.queue = queue
         self.id = id
 

@@ -67,6 +67,7 @@ EXAMPLES: list[RQueueError] = [
     errors.JobMoved("j", to="other"),
     errors.DuplicateJob("q", "j", "held"),
     errors.WorkflowEnded("q", "j"),
+    errors.WorkflowExists("q", "w"),
     errors.StreamSealed("q", "j", total=3, said=2),
     errors.QueueSharded("q"),
     errors.ShardsMoving("q", "open 3"),

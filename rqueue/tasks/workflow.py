@@ -53,6 +53,27 @@ class Workflow(Enqueues[R]):
     """Calls that make one result (a group: a list of them)."""
 
     on_failure: OnFailure
+    size: int
+    """Its jobs, its callbacks included."""
+    depth: int
+    """Calls of its longest way from the first to the last."""
+
+    def _measure(self, size: int, depth: int) -> None:
+        """Note both. Raises ConfigError for more than a workflow may have."""
+        if size > PARENTS_MAX:
+            raise ConfigError(
+                "workflow",
+                f"it has {size:,} jobs, at most {PARENTS_MAX:,}: let some of them enqueue what"
+                " follows",
+            )
+        if depth > CHAIN_MAX:
+            raise ConfigError(
+                "workflow",
+                f"{depth:,} calls follow one another in it, at most {CHAIN_MAX}: let the last one"
+                " enqueue what follows",
+            )
+        object.__setattr__(self, "size", size)  # what it is made of does not change
+        object.__setattr__(self, "depth", depth)
 
     def __or__(self, then: Workflow[T]) -> Chain[T]:
         """`first | second` is `chain(first, second)`. Raises ConfigError."""
@@ -102,7 +123,10 @@ class Workflow(Enqueues[R]):
         if len(queues) > QUEUES_MAX:
             said = f"{len(queues)} queues in one workflow, at most {QUEUES_MAX}"
             raise ConfigError("queue", said)
-        return self.ends()[0].task, len(queues) > 1
+        ends = self.ends()
+        if not ends:
+            raise ConfigError("group", "it has no calls, so there is nothing to enqueue")
+        return ends[0].task, len(queues) > 1
 
 
 class Before(NamedTuple):
@@ -130,6 +154,14 @@ class Signature(Workflow[R]):
     successes: tuple[Signature[Any], ...] = ()
     failures: tuple[Signature[Any], ...] = ()
     on_failure: OnFailure = "stop"
+    size: int = field(init=False, compare=False, repr=False)
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Measure it, with its callbacks."""
+        behind = self.successes + self.failures
+        size = 1 + sum([call.size for call in behind])
+        self._measure(size, 1 + max([call.depth for call in behind], default=0))
 
     @property
     def name(self) -> str:
@@ -246,6 +278,14 @@ class Chain(Workflow[R]):
 
     parts: tuple[Workflow[Any], ...]
     on_failure: OnFailure = "stop"
+    size: int = field(init=False, compare=False, repr=False)
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Measure it."""
+        self._measure(
+            sum([part.size for part in self.parts]), sum([part.depth for part in self.parts])
+        )
 
     def signatures(self) -> Iterator[Signature[Any]]:
         """Those of its parts."""
@@ -293,6 +333,13 @@ class Group(Workflow[R]):
 
     members: tuple[Workflow[Any], ...]
     on_failure: OnFailure = "stop"
+    size: int = field(init=False, compare=False, repr=False)
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Measure it."""
+        depth = max([member.depth for member in self.members], default=0)
+        self._measure(sum([member.size for member in self.members]), depth)
 
     def signatures(self) -> Iterator[Signature[Any]]:
         """Those of its members."""
@@ -338,6 +385,14 @@ class Chord(Workflow[R]):
     header: Group[Any]
     callback: Signature[R]
     on_failure: OnFailure = "stop"
+    size: int = field(init=False, compare=False, repr=False)
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Measure it."""
+        its = self.header, self.callback
+        # with a group before it each level is two calls deep
+        self._measure(sum([part.size for part in its]), 1 + sum([part.depth for part in its]))
 
     def signatures(self) -> Iterator[Signature[Any]]:
         """Those of its members, and the callback."""
@@ -352,6 +407,9 @@ class Chord(Workflow[R]):
         self, id: str, to: Dependant | None, before: Before | None, spread: Spread | None
     ) -> Iterator[Step]:
         """The callback, then the members."""
+        if not self.header.members:
+            yield from self.callback.placed(id, to, before, spread)
+            return
         before = Before(self.header, (), (), True, self.on_failure, before)
         yield from self.callback.placed(id, to, before, spread)
 
@@ -367,25 +425,33 @@ def chain(*parts: Workflow[Any], on_failure: OnFailure = "stop") -> Chain[Any]:
     """
     if not parts:
         raise ConfigError("chain", "it has no calls: chain(first.s(1), second.s())")
-    if len(parts) > CHAIN_MAX:
+    made: list[Workflow[Any]] = []
+    empty = False
+    for part in parts:
+        its = _workflow("chain", part)
+        its = _behind_nothing(its) if empty else its
+        empty = not its.ends()
+        if not empty:
+            made.append(its)
+    if empty:
         raise ConfigError(
-            "chain",
-            f"{len(parts):,} calls, at most {CHAIN_MAX}: let the last one enqueue what follows",
+            "chain", "it ends with a group without calls: leave that out, or put a call behind it"
         )
-    return Chain(tuple(_workflow("chain", part) for part in parts), checked_policy(on_failure))
+    return Chain(tuple(made), checked_policy(on_failure))
 
 
 @explained("group", "here it is group(task.s(1), task.s(2))")
 def group(*members: Workflow[Any] | Iterable[Workflow[Any]]) -> Group[list[Any]]:
     """Calls side by side: `group(a.s(1), a.s(2))`, or `group(a.s(i) for i in range(9))`; its result
-    is the list of theirs. Raises ConfigError."""
+    is the list of theirs. Of a group without calls that list is empty: what is behind it in a
+    chain or chord gets []. Raises ConfigError."""
+    if not members:
+        raise ConfigError("group", "it has no calls: group(task.s(1), task.s(2)), or group(list)")
     if len(members) == 1 and not isinstance(members[0], Workflow):
         members = members_of(members[0])
     made = tuple(_workflow("group", member) for member in members)
     if any(map(_makes_list, made)):
         raise ConfigError("group", "a group in a group: write its members into the one")
-    if not 0 < len(made) <= PARENTS_MAX:
-        raise ConfigError("group", f"{len(made):,} calls: 1 to {PARENTS_MAX:,}")
     return Group(made)
 
 
@@ -400,6 +466,8 @@ def chord(
     ended. on_failure: as of `chain`, of the callback. Raises ConfigError."""
     expect("callback", callback, Signature, "a call: task.s(...)")
     header = header if isinstance(header, Group) else group(header)
+    if not header.members:
+        callback = _called_with_nothing(callback)
     return Chord(header, callback, checked_policy(on_failure))
 
 
@@ -407,6 +475,28 @@ def _in_a_row(workflow: Workflow[Any]) -> tuple[Workflow[Any], ...]:
     if isinstance(workflow, Chain) and workflow.on_failure == "stop":
         return workflow.parts
     return (workflow,)
+
+
+def _called_with_nothing(call: Signature[R]) -> Signature[R]:
+    """A call behind a group without calls: its results, [], are there already."""
+    if call.immutable:
+        return call
+    return replace(call, args=([], *call.args), immutable=True)
+
+
+def _behind_nothing(workflow: Workflow[T]) -> Workflow[T]:
+    """The same workflow, whose first calls are behind a group without calls."""
+    if isinstance(workflow, Signature):
+        return _called_with_nothing(workflow)
+    if isinstance(workflow, Chain):
+        first, *others = workflow.parts
+        return replace(workflow, parts=(_behind_nothing(first), *others))
+    if isinstance(workflow, Group):
+        return replace(workflow, members=tuple(map(_behind_nothing, workflow.members)))
+    if isinstance(workflow, Chord) and workflow.header.members:
+        members = tuple(map(_behind_nothing, workflow.header.members))
+        return replace(workflow, header=replace(workflow.header, members=members))
+    return workflow  # its callback has its arguments
 
 
 def _makes_list(workflow: Workflow[Any]) -> bool:

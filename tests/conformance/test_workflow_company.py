@@ -129,7 +129,7 @@ def test_nobody_waits_for_a_dead_letter_that_is_elsewhere(q: QueueFixture) -> No
 
 @one_kind
 def test_what_is_too_long_or_too_wide_says_so(q: QueueFixture) -> None:
-    with pytest.raises(ConfigError, match="201 calls, at most 200"):
+    with pytest.raises(ConfigError, match="201 calls follow one another in it, at most 200"):
         chain(*[double.si(1)] * 201)
     wide = chain(group(double.si(1) for _ in range(100)), group(double.si(1) for _ in range(101)))
     with pytest.raises(ConfigError, match="10,000 times in all"):

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._async.enqueuing import AsyncEnqueuing
 from rqueue.client._async.job_handle import AsyncJobHandle
-from rqueue.errors import NotConfirmed, RQueueError, ServerError
+from rqueue.errors import (
+    NotConfirmed,
+    RQueueError,
+    ServerError,
+    WorkflowEnded,
+    WorkflowExists,
+)
 from rqueue.model.ids import check_id, new_id
+from rqueue.model.job import parse_header
+from rqueue.protocol import commands
 from rqueue.protocol.job_packer import Batch
 from rqueue.protocol.workflow_packing import packed_spread, packed_steps, signed
 from rqueue.tasks.other_words import WORKFLOW_HANDLE_WORDS, other_attribute
@@ -96,6 +104,8 @@ async def enqueue_workflow(
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
     batches = packed_workflow(queue, workflow, root, spread)
+    if id is not None:
+        await _refuse_another(root, queue, batches)
     await store_workflow(queue, root, batches)
     return workflow_handle(queue, root, workflow, batches)
 
@@ -122,6 +132,20 @@ def workflow_handle(
     return AsyncWorkflowHandle(queue, root, ids, workflow.results_of(root), queues)
 
 
+async def _refuse_another(root: str, queue: AsyncEnqueuing, batches: Batches) -> None:
+    """Raise WorkflowExists if jobs of these ids are there that wait for others than these do."""
+    for name, batch in batches:
+        target = queue.at(name)
+        ids = [put.id for put, _ in batch.jobs]
+        asked = commands.read_keys(target.keys.meta, [("HMGET", target.keys.jobs, *ids)])
+        (values,) = await target._run(asked)
+        for (put, _), value in zip(batch.jobs, values, strict=True):
+            header = parse_header(value.partition(b";")[0]) if value else None
+            # of one that waits no more nothing says for whom it did
+            if header is not None and header.waits and header.waits != put.waits:
+                raise WorkflowExists(name, root)
+
+
 async def store_workflow(queue: AsyncEnqueuing, root: str, batches: Batches) -> None:
     """Sign them, and store them. Raises WorkflowEnded and the server errors; what was stored before
     a refusal is cancelled."""
@@ -140,7 +164,15 @@ async def store_workflow(queue: AsyncEnqueuing, root: str, batches: Batches) -> 
         raise
     except RQueueError as error:
         await _withdraw(stored, error)
+        if isinstance(error, WorkflowEnded) and await _goes_on(queue, root):
+            raise WorkflowExists(error.queue, root) from error
         raise
+
+
+async def _goes_on(queue: AsyncEnqueuing, root: str) -> bool:
+    """Whether a workflow's last job is there, and has not ended."""
+    shown = await queue._run(commands.show(queue.keys, root))
+    return shown.state not in ("ended", "unknown")
 
 
 async def _withdraw(stored: list[tuple[AsyncEnqueuing, str]], error: RQueueError) -> None:

@@ -131,7 +131,8 @@ class Queue(QueueSettings):
         others are derived from it. Where the call is interrupted, the same with the same id goes
         on: what is there already is not stored again. Raises ConfigError, BadArguments,
         NotEncodable, WorkflowEnded where a part of it has been cancelled or has failed meanwhile,
-        StreamSealed, and the server errors; of a stream what its members raise when they are drawn.
+        WorkflowExists for an id under which another workflow is under way, StreamSealed, and the
+        server errors; of a stream what its members raise when they are drawn.
         """
         if isinstance(workflow, Stream):
             return enqueue_stream(self, workflow, id, spread)

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rqueue.client._sync.enqueuing import Enqueuing
 from rqueue.client._sync.job_handle import JobHandle
-from rqueue.errors import NotConfirmed, RQueueError, ServerError
+from rqueue.errors import (
+    NotConfirmed,
+    RQueueError,
+    ServerError,
+    WorkflowEnded,
+    WorkflowExists,
+)
 from rqueue.model.ids import check_id, new_id
+from rqueue.model.job import parse_header
+from rqueue.protocol import commands
 from rqueue.protocol.job_packer import Batch
 from rqueue.protocol.workflow_packing import packed_spread, packed_steps, signed
 from rqueue.tasks.other_words import WORKFLOW_HANDLE_WORDS, other_attribute
@@ -97,6 +105,8 @@ def enqueue_workflow(
     root = new_id() if id is None else check_id(id)
     # all of them are made before the first one is sent: what cannot be enqueued changes nothing
     batches = packed_workflow(queue, workflow, root, spread)
+    if id is not None:
+        _refuse_another(root, queue, batches)
     store_workflow(queue, root, batches)
     return workflow_handle(queue, root, workflow, batches)
 
@@ -121,6 +131,20 @@ def workflow_handle(
     return WorkflowHandle(queue, root, ids, workflow.results_of(root), queues)
 
 
+def _refuse_another(root: str, queue: Enqueuing, batches: Batches) -> None:
+    """Raise WorkflowExists if jobs of these ids are there that wait for others than these do."""
+    for name, batch in batches:
+        target = queue.at(name)
+        ids = [put.id for put, _ in batch.jobs]
+        asked = commands.read_keys(target.keys.meta, [("HMGET", target.keys.jobs, *ids)])
+        (values,) = target._run(asked)
+        for (put, _), value in zip(batch.jobs, values, strict=True):
+            header = parse_header(value.partition(b";")[0]) if value else None
+            # of one that waits no more nothing says for whom it did
+            if header is not None and header.waits and header.waits != put.waits:
+                raise WorkflowExists(name, root)
+
+
 def store_workflow(queue: Enqueuing, root: str, batches: Batches) -> None:
     """Sign them, and store them. Raises WorkflowEnded and the server errors; what was stored before
     a refusal is cancelled."""
@@ -139,7 +163,15 @@ def store_workflow(queue: Enqueuing, root: str, batches: Batches) -> None:
         raise
     except RQueueError as error:
         _withdraw(stored, error)
+        if isinstance(error, WorkflowEnded) and _goes_on(queue, root):
+            raise WorkflowExists(error.queue, root) from error
         raise
+
+
+def _goes_on(queue: Enqueuing, root: str) -> bool:
+    """Whether a workflow's last job is there, and has not ended."""
+    shown = queue._run(commands.show(queue.keys, root))
+    return shown.state not in ("ended", "unknown")
 
 
 def _withdraw(stored: list[tuple[Enqueuing, str]], error: RQueueError) -> None:

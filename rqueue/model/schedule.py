@@ -1,15 +1,13 @@
 """When a periodic job is enqueued: cron expressions in a time zone, or an interval.
 
 Instants are ms since the epoch: nothing local is stored. A cron expression has five fields, as
-Debian's cron reads them (cronsim), or six with seconds in front, or is a word such as `@daily`. On
-the two days of a year on which clocks are changed (A-44): a time that does not exist, such as half
-past two on the day when that hour is left out, is the first instant after the gap; a time that
-exists twice is the first of the two. An expression whose minutes or hours begin with `*` goes by
-elapsed time, in both passes of the hour that is there twice. An interval counts real time.
+Debian's cron reads them (cronsim), or six with seconds in front, or is a word such as `@daily`;
+`rqueue.model.wall_clock` says what happens when clocks are changed. An interval counts real time.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -24,6 +22,7 @@ from rqueue.errors import ConfigError, InvalidName
 from rqueue.model.expect import expect, shown
 from rqueue.model.names import refuse_control
 from rqueue.model.times import parse_duration
+from rqueue.model.wall_clock import instant_before, instants_after
 
 __all__ = ["AHEAD", "Missed", "Overlap", "Timing", "check_schedule"]
 
@@ -162,25 +161,20 @@ class Timing:
         has."""
         if self.every_ms:
             return behind + max(0, now - behind) // self.every_ms * self.every_ms
-        found = [next(self._one(expression, now + 1, -1), behind) for expression in self.cron]
-        return max(behind, *found)
+        found = (instant_before(one, _zone(self.tz), now / 1000) for one in self._fields)
+        return max([behind, *(at * 1000 for at in found if at is not None)])
+
+    @property
+    def _fields(self) -> Iterator[str]:
+        """The expressions, with fields in place of words."""
+        return (WORDS.get(expression, expression) for expression in self.cron)
 
     def _instants(self, ms: int) -> Iterator[int]:
         before = ms
-        for at in merge(*(self._one(expression, ms) for expression in self.cron)):
-            if at > before:
-                before = at
-                yield at
-
-    def _one(self, expression: str, ms: int, direction: int = 1) -> Iterator[int]:
-        from cronsim import CronSim
-
-        start = datetime.fromtimestamp(ms / 1000, _zone(self.tz))
-        for at in CronSim(WORDS.get(expression, expression), start, reverse=direction < 0):
-            found = round(at.timestamp() * 1000)
-            # what the clock on the wall shows twice is one tick
-            if (found - ms) * direction > 0:
-                yield found
+        for at in merge(*(instants_after(one, _zone(self.tz), ms / 1000) for one in self._fields)):
+            if at * 1000 > before:
+                before = at * 1000
+                yield before
 
     def refilled(self, nexts: Sequence[int], after: int, now: int) -> list[int]:
         """The ticks to be known at `now`, where those known are `nexts`, and what became of the
@@ -305,6 +299,9 @@ def _wrong(text: str, fields: list[str], said: str) -> str:
     else:
         if "day-of-month" in said:
             return f"{shown(text)}: this date never comes"
+    for low, high in re.findall(r"(\d+)-(\d+)", text):
+        if int(high) < int(low):
+            return f"{shown(text)}: the range {low}-{high} ends before it begins; write two ranges"
     right = _RANGES.get(said.removeprefix("Bad ").strip(), "")
     return f"{shown(text)}: {said[:1].lower()}{said[1:]}" + (f": {right}" if right else "")
 

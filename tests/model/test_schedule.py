@@ -125,3 +125,8 @@ def test_a_zone_as_an_object_and_the_last_days_of_a_month() -> None:
 @pytest.mark.parametrize(("every", "said"), [("5m", "5m"), ("90m", "1h 30m"), (1.5, "1.5s")])
 def test_an_interval_is_printed_as_it_is_written(every: str | float, said: str) -> None:
     assert str(Timing.of(every=every)) == f"every {said}"
+
+
+def test_a_range_that_runs_backwards_is_named() -> None:
+    with pytest.raises(ConfigError, match="22-2 ends before it begins"):
+        Timing.of(cron="0 22-2 * * *")

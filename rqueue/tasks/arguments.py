@@ -178,7 +178,7 @@ def _is_json(value: Any) -> bool:
     if kind is list:
         return all(map(_is_json, value))
     if kind is dict:
-        return all(map(_is_json, value.values()))
+        return all(type(key) is str and _is_json(one) for key, one in value.items())
     return value is None or kind in (bool, int, float, str)
 
 

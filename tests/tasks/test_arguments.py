@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 from typing import Annotated, Any, Literal, Optional, TypedDict
 from uuid import UUID
 
@@ -19,6 +20,7 @@ import pytest
 
 from rqueue.errors import BadArguments, ConfigError, NotEncodable
 from rqueue.model.envelope import encode_result, pack, unpack
+from rqueue.model.parents import Failure
 from rqueue.tasks.arguments import InvalidArguments, readers
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
@@ -208,3 +210,74 @@ def test_results_may_be_models_too() -> None:
     assert encode_result([Decimal("1.5"), Struct(UUID(int=0), [])]).startswith(
         b'["1.5",{"id":"0000'
     )
+
+
+LATER = """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from rqueue.tasks.decorator import task
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+@task(name="later", registry=registry)
+def later(point: list[Point], *, node: Node | None = None) -> None: ...
+
+@task(name="never", registry=registry)
+def never(when: datetime, of: dict[str, datetime] = {}) -> None: ...
+
+@task(name="inside", registry=registry)
+def inside(hidden: Hidden) -> None: ...
+
+@dataclass
+class Point:
+    x: int
+
+@dataclass
+class Node:
+    inner: list[Node]
+
+@dataclass
+class Hidden:
+    when: datetime
+"""
+
+
+def test_what_an_annotation_names_may_be_defined_later_or_for_type_checkers_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: Any = ModuleType("made_later")
+    made.registry = Registry()
+    monkeypatch.setitem(sys.modules, "made_later", made)
+    exec(LATER, vars(made))
+    made.later.check(([made.Point(1)],), {"node": made.Node([made.Node([])])})
+    with pytest.raises(BadArguments, match=r"point\[0\]: expected dict, got int"):
+        made.later.check(([1],), {})
+    reader = readers("later", made.later.function)
+    assert reader is not None
+    read, named = reader([[{"x": 1}]], {"node": {"inner": [{"inner": []}]}})
+    assert (read, named["node"]) == ([[made.Point(1)]], made.Node([made.Node([])]))
+    made.never.check(("2030-01-31", {"a": "b"}), {})
+    for args in (datetime(2030, 1, 31),), ("", {"a": (1, 2)}), ("", {date(2030, 1, 31): ""}):
+        with pytest.raises(BadArguments, match="import that name outside of TYPE_CHECKING"):
+            made.never.check(args, {})
+    with pytest.raises(BadArguments, match="import that name outside of TYPE_CHECKING"):
+        made.inside.check((made.Hidden(datetime(2030, 1, 31)),), {})
+
+
+def test_a_failure_can_be_passed_on() -> None:
+    failure = Failure("j", "dead", "ValueError", "no such page")
+    plain = {"id": "j", "state": "dead", "type": "ValueError", "message": "no such page"}
+    assert unpack(pack("t", ([1, failure],)))[1] == [[1, plain]]
+    assert there_and_back(list[Failure | int], [1, failure]) == [1, failure]
+    reader = readers("t", lambda_of(Failure))
+    assert reader is not None
+    assert reader((failure,), {})[0] == [failure]  # as a parent leaves it
+
+
+def lambda_of(annotation: Any) -> Callable[..., Any]:
+    def work(a: Any) -> None: ...
+
+    work.__annotations__ = {"a": annotation}
+    return work

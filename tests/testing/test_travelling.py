@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 import rqueue as rq
-from rqueue import ConfigError, ProducerLost, Rate, stream, task
+from rqueue import Concurrency, ConfigError, ProducerLost, Rate, RetryPolicy, stream, task
 from rqueue.errors import LifecycleError
 from rqueue.model.parents import LOST_MS
 from rqueue.testing import Harness, harness, in_memory
@@ -160,3 +160,34 @@ def test_a_rate_lets_its_jobs_run_on_the_way(
     assert queues.drain().ran == burst
     assert queues.travel("10s").ran == 6 - burst
     assert queues.now - began == timedelta(seconds=10)
+
+
+KINDS: dict[str, tuple[dict[str, Any], Callable[[int], dict[str, Any]]]] = {
+    "plain": ({}, lambda n: {"priority": n % 3}),
+    "groups": ({}, lambda n: {"group": str(n % 5)}),
+    "sticky": ({"sticky": 8}, lambda n: {"group": str(n % 5)}),
+    "shares": ({}, lambda n: {"share": str(n % 3)}),
+    "ttl": ({}, lambda n: {"ttl": 3600}),
+    "last value": ({}, lambda n: {"key": str(n)}),
+    "bounded": ({"max_jobs": 1000}, lambda n: {}),
+    "sorted": ({}, lambda n: {"sort_key": n % 4}),
+    "one at a time": ({}, lambda n: {"limit": Concurrency(1)}),
+    "a rate": ({}, lambda n: {"limit": Rate(10, per="1s", burst=2)}),
+    "both": ({}, lambda n: {"limit": [Concurrency(2), Rate(10, per="1s", name="calls")]}),
+    "exclusive": ({"live_consumers": 1}, lambda n: {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_jobs_of_a_queue_of_each_kind_run(
+    queues: Harness, recorder: Recorder, kind: str
+) -> None:
+    configured, options = KINDS[kind]
+    record = recorder(queue="q", retry=RetryPolicy(delay=1, jitter=0))
+    if configured:
+        rq.queue("q").configure(**configured)
+    for n in range(40):
+        later = {"at": timedelta(seconds=5 * (n % 3))} if n % 3 else {}
+        record.options(**options(n), **later).enqueue(n)
+    ran = queues.drain().ran + queues.travel("1m").ran
+    assert (ran, queues.enqueued()) == (40, [])

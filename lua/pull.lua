@@ -56,8 +56,14 @@ if from then
   --- @include "queue/sound"
   failure = sound_fault(base, queue.levels, { consumer })
   if failure then return failure end
-  -- what was delivered directly and not read is part of this reply, or of an earlier page
-  redis.call('DEL', base .. 'wake:' .. consumer)
+  -- what was delivered directly and not read is part of this reply, or of an earlier page; what is to become of the
+  -- code of jobs that were cancelled is not
+  local wake = base .. 'wake:' .. consumer
+  local words = redis.call('LRANGE', wake, 0, -1)
+  if #words > 0 then redis.call('DEL', wake) end
+  for _, element in ipairs(words) do
+    if string.find(element, '^[SKT]') then redis.call('RPUSH', wake, element) end
+  end
 end
 window_grant(base, me, jobs, bytes)
 local taken, timer = pull_jobs(base, queue, me)

@@ -13,6 +13,7 @@ delivered before them comes first, and what was delivered after them behind them
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from secrets import token_hex
 from time import monotonic
 from typing import Any
@@ -56,6 +57,7 @@ class ConsumerState(CreditWindow):
         "_recalled_to",
         "_token",
         "aside",
+        "asked_at",
         "clock",
         "doubtful",
         "keys",
@@ -86,6 +88,9 @@ class ConsumerState(CreditWindow):
         self.credit = credit
         self.now = 0
         self.clock = ServerClock()
+        self.asked_at = inf
+        """When the call was made whose reply comes next, or before that, by monotonic time; inf =
+        nobody knows."""
         self.unsettled: dict[bytes, bytes] = {}
         self.timer_ms = -1
         self.timer_at = 0.0
@@ -197,7 +202,7 @@ class ConsumerState(CreditWindow):
         clock = self.clock
         # `ServerClock.read`, which learns nothing from nearly all replies
         if not clock.offset - LATE_MS < now - monotonic() * 1000 <= clock.offset:
-            clock.read(now)
+            clock.read(now, self.asked_at)
         if jobs:
             if self.credit is None:
                 flat = iter(jobs)

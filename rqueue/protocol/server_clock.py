@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from time import monotonic
 
 __all__ = ["LATE_MS", "ServerClock"]
@@ -19,11 +20,15 @@ class ServerClock:
     def __init__(self, offset: float = 0.0) -> None:
         self.offset = offset
 
-    def read(self, now: int) -> None:
-        """A reply was made at this time."""
+    def read(self, now: int, asked_at: float = inf) -> None:
+        """A reply was made at this time. asked_at: its question was asked then or later, by
+        monotonic time; inf = nobody knows."""
         offset = now - monotonic() * 1000
         # replies are late, never early: the largest is the best
-        if not self.offset - LATE_MS < offset <= self.offset:
+        if self.offset - LATE_MS < offset <= self.offset:
+            return
+        # a process that was frozen reads an old reply: the clock was not set back
+        if offset > self.offset or now - asked_at * 1000 + 1 < self.offset:
             self.offset = offset
 
     def ms(self, at: float) -> int:

@@ -50,3 +50,17 @@ def test_nobody_is_notified_of_what_runs_no_more(q: QueueFixture) -> None:
     consumer.close()
     assert q.queue.cancel("C", kill=True) is Cancellation.NONE  # its consumer is gone
     assert stage(q, "C") == ""
+
+
+def test_who_asks_what_it_holds_still_hears_what_is_to_be_stopped(q: QueueFixture) -> None:
+    q.put("A", "B", "C")
+    consumer = q.join()
+    consumer.pull()
+    q.queue.cancel("A", running=True)
+    q.queue.cancel("B", kill=True)
+    q.queue.cancel("C")
+    keys, client = q.queue.keys, q.queue.redis
+    term = client.hget(keys.consumer(consumer.name), "term").decode()
+    call = commands.pull(keys, consumer.name, term, commands.Window(100), recall=0)
+    assert execute(client, call).jobs == []
+    assert q.unread(consumer) == [b"SA", b"KB"]

@@ -36,6 +36,14 @@ class Worker:
         self.tasks = tasks
         self.page = StatusPage(spec.slots, len(spec.queues))
         self.dead = False
+        self.frozen = False
+        """Its threads stand still (SIGSTOP)."""
+        self.frozen_at = 0.0
+        self.presumed_dead = False
+        """It has been for so long that others may have its jobs."""
+        self.freezes = 0
+        """The replies until it is frozen, just before it reads the last of them; 0 = it is not
+        about to be."""
         self.left = False
         """Its end came by itself, in order or past its deadline."""
         self.code: int | None = None
@@ -84,9 +92,18 @@ class Worker:
         """How many jobs it can have begun at once."""
         return (self.spec.threads or 1) + (self.spec.async_slots if "loop" in self.tasks else 0)
 
+    def freeze(self) -> None:
+        """As SIGSTOP does."""
+        self.frozen, self.frozen_at, self.freezes = True, self.world.stage.now, 0
+
+    @property
+    def frozen_s(self) -> float:
+        """Seconds that it has been frozen."""
+        return self.world.stage.now - self.frozen_at
+
     def die(self, code: int | None = None) -> None:
         """From one moment to the next."""
-        self.dead = True
+        self.dead, self.frozen = True, False
         if code is not None:
             self.code = code
 
@@ -190,6 +207,10 @@ class StageFraming:
         if its.kept:
             its.wait()
         world.stage.pause()
+        if its.owner.freezes == 1:
+            its.owner.freeze()
+            world.stage.wait(lambda: True)
+        its.owner.freezes = max(0, its.owner.freezes - 1)
         reply = self.real.read()
         world.catch_up()
         world.note(f"{its.owner.base} reads {str(reply)[:300]}")

@@ -16,7 +16,8 @@ class ServerLine:
     """Tells the queues the time, and waits for the server's turns."""
 
     def __init__(self, client: redis.Redis) -> None:
-        self._inner = client.connection_pool.make_connection()
+        pool = client.connection_pool  # which counts what it makes, and stops at a number
+        self._inner = pool.connection_class(**pool.connection_kwargs)
         self._inner.connect()
         self._socket = RespSocket(self._inner._sock, ANSWER_S, self._inner._parser.parse_error)
 

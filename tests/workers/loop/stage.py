@@ -46,7 +46,8 @@ class Spinning(AssertionError):
 
 
 class Actor:
-    """One thread. `owner`: whatever it belongs to; it ends when that has `dead` set."""
+    """One thread. `owner`: whatever it belongs to; it ends when that has `dead` set, and stands
+    still while that is `frozen`."""
 
     def __init__(self, name: str, owner: Any) -> None:
         self.name = name
@@ -204,9 +205,12 @@ class Stage:
 
     def next_at(self) -> float | None:
         """When the first of them goes on by itself."""
-        return min((a.until for a in self._actors.values() if a.until is not None), default=None)
+        going = [actor for actor in self._actors.values() if not actor.owner.frozen]
+        return min((a.until for a in going if a.until is not None), default=None)
 
     def _can(self, actor: Actor) -> bool:
+        if actor.owner.frozen:
+            return False
         due = actor.until is not None and self.now >= actor.until
         return bool(due or actor.ready())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Truth:
     excuses: int = 0
     """How often it may have begun again without having said so itself."""
     cancelled: bool = False
+    expires: float = inf
+    """When its time to live is over, on the stage."""
     verdict: str = ""
     future: tuple[asyncio.AbstractEventLoop, asyncio.Future[str]] | None = None
     runs: list[Worker] = field(default_factory=list)

@@ -29,6 +29,10 @@ ENDED_LEASE = 2 * LEASE_MS // 1000
 """Half seconds until what a worker holds that could not leave in order is given to others."""
 
 
+SURE_S = LEASE_MS / 2000
+"""Seconds that the lease of a frozen worker lasts for sure, whose last renewal was a while ago."""
+
+
 class Watched(RuleBasedStateMachine):
     """Looks at the world after each step, and in the end lets everything end."""
 
@@ -84,16 +88,25 @@ class Watched(RuleBasedStateMachine):
     def step(self, choices: list[int] | None = None) -> None:
         self.sound = False
         self.world.note(f"-- {sys._getframe(1).f_code.co_name}")
+        self.world.look_who_holds()
         self.world.stage.choices.extend(choices or ())
 
+    def thaw_one(self, worker: Worker) -> None:
+        """A frozen worker goes on."""
+        worker.frozen = worker.presumed_dead = False
+
     def go_on(self) -> None:
-        """Whatever hangs goes on. Where that lasted longer than a lease, others may have the
-        jobs."""
+        """Whatever hangs or is frozen goes on. Where that lasted longer than a lease, others may
+        have the jobs."""
         world = self.world
         for name, since in list(world.hung.items()):
             if world.stage.now - since >= LEASE_MS / 1000:
                 for worker in self.living:
                     self.excuse(worker, [world.number(name)])
+        for worker in self.living:
+            worker.freezes = 0
+            if worker.frozen:
+                self.thaw_one(worker)
         world.rise()
 
     def excuse(self, worker: Worker, queues: Sequence[int] | None = None) -> None:
@@ -129,10 +142,15 @@ class Watched(RuleBasedStateMachine):
     def renew(self) -> None:
         """What the supervisor does: a worker whose lease had ended may hear nothing of that queue
         any more, so it has to ask."""
+        self.world.look_who_holds()
+        for worker in self.living:
+            if worker.frozen and not worker.presumed_dead and worker.frozen_s > SURE_S:
+                worker.presumed_dead = True
+                self.excuse(worker)
         for at, queue in enumerate(self.world.queues):
             if queue.name in self.world.away or queue.name in self.world.hung:
                 continue
-            living = {worker.consumer(at): worker for worker in self.living}
+            living = {one.consumer(at): one for one in self.living if not one.frozen}
             renewal = commands.renew(queue.keys, LEASE_MS, list(living))
             gone = execute(self.client, renewal).gone
             for name, worker in living.items():
@@ -156,6 +174,7 @@ class Watched(RuleBasedStateMachine):
                 self.excuse(worker)
         assert not world.overtaken, world.overtaken
         assert not world.not_alone, world.not_alone
+        assert not world.not_theirs, world.not_theirs
         for queue in world.queues:
             snapshot = take_snapshot(self.client, queue.keys)
             mine = [job for job in world.jobs if job.queue == queue.name]

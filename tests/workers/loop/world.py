@@ -89,6 +89,10 @@ class World:
         """How often the workers had a script run, by its SHA."""
         self.overtaken: list[str] = []
         self.not_alone: list[str] = []
+        self.not_theirs: list[str] = []
+        """Jobs that began although they were others', cancelled or expired."""
+        self._held_at: dict[tuple[str, str], float] = {}
+        """When a job was seen to be held by a consumer, last."""
 
     # -- the stage is set --------------------------------------------------------------------------
 
@@ -292,6 +296,7 @@ class World:
         self.note(f"{job.begins[-1]} begins {job.id}")
         self._look_for_overtaken(job)
         self._look_for_company(job)
+        self._look_whose(job)
         job.runs.append(self._owner())
         at = self.number(job.queue)
         if self._owner().lost.get(at) == self._owner().page.rejoins(at):
@@ -308,6 +313,30 @@ class World:
             waits = not other.begins and not other.cancelled
             if waits and other.plain and (other.queue, other.task) == (job.queue, job.task):
                 self.overtaken.append(f"{job.id} begins before {other.id}")
+
+    def look_who_holds(self) -> None:
+        """To be called before anything takes a job from its consumer."""
+        for queue in self.queues:
+            for name in self.client.zrange(queue.keys.consumers, 0, -1):
+                for id_ in self.client.lrange(queue.keys.held(name.decode()), 0, -1):
+                    self._held_at[id_.decode(), name.decode()] = self.stage.now
+
+    def _look_whose(self, job: Truth) -> None:
+        """A job begins where it is held, and while it lives. A moment ago is as good; while Redis
+        is gone a part of the lease is."""
+        owner, now = self._owner(), self.stage.now
+        if job.task == "early":
+            return  # it was acked
+        at = self.number(job.queue)
+        subscription, name = owner.child.dispatcher.subscriptions[at], owner.consumer(at)
+        away = subscription.route.away or job.queue in {*self.away, *self.hung}
+        allowed = max(LEASE_MS / 3000 if away else 0.0, subscription.trust_s)
+        if now > job.expires + 0.002:
+            self.not_theirs.append(f"{job.id} begins {now - job.expires} s after it expired")
+        held = self.client.lrange(self.queues[at].keys.held(name), 0, -1)
+        gone = now - self._held_at.get((job.id, name), 0.0)
+        if job.id.encode() not in held and gone > allowed:
+            self.not_theirs.append(f"{job.id} begins, and was not {name}'s for {gone} s")
 
     def _look_for_company(self, job: Truth) -> None:
         """A job that was charged with a crash runs alone, and is settled before another begins."""

@@ -343,6 +343,9 @@ class Dispatcher(Hearing):
                 subscription.ask()
                 subscription.disown(jobs[::2])
                 return False
+        if subscription.aside and subscription.doubtful:
+            subscription.disown(jobs[::2])
+            return False
         if not subscription.aside:
             if not jobs:
                 return True
@@ -366,6 +369,8 @@ class Dispatcher(Hearing):
         if losses != self._losses:
             subscription.doubtful = True  # another one was lost: this answer may be older
         named = set(flat[::2])
+        for id_ in known - named:
+            self._taken_away(subscription, id_)
         waiting = [(flat[i], flat[i + 1], subscription.now) for i in range(0, len(flat), 2)]
         waiting = [job for job in waiting if job[0] not in known]
         place = {id_: at for at, id_ in enumerate(flat[::2])}

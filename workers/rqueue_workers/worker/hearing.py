@@ -10,7 +10,7 @@ from typing import Any
 from orjson import dumps
 
 from rqueue.errors import CommandRefused, ConnectionLost, QueueDamaged, RedisTimeout, ServerError
-from rqueue.model.job import Delivery, has_crashed
+from rqueue.model.job import EPOCH_MS, Delivery, has_crashed
 from rqueue.model.job_order import overtakers
 from rqueue.model.locks import new_lock
 from rqueue.protocol.error_mapping import is_wrong_type
@@ -140,21 +140,37 @@ class Hearing(Membership):
             job = subscription.delivered(element)
             if job is None:
                 return
+            now = int(monotonic() * 1000 + subscription.clock.offset)
+            if not self._is_new(job[1], now, subscription.trust_s):
+                subscription.doubtful = True  # it has been on its way for long
             if subscription.flight is not None or subscription.doubtful or subscription.held_up:
                 subscription.aside += job  # a reply that is not read yet may stand before it
             elif subscription.released:
                 subscription.back.append(job)
             else:
-                now = int(monotonic() * 1000 + subscription.clock.offset)
                 self.deal(subscription, job, now)
         elif wake.kind == "revoked":
-            self._revoke(subscription, wake.id.encode(), wake.force)
+            id_ = wake.id.encode()
+            # others may have been cancelled with it: this is heard of one by one
+            subscription.doubtful |= id_ in subscription.unsettled
+            self._revoke(subscription, id_, wake.force)
         elif wake.kind == "reconnected":
             subscription.reconnected()
         elif wake.kind == "shards":
             self._page.heard_of_shards()
         else:
             subscription.notified()
+
+    @staticmethod
+    def _is_new(value: bytes, now: int, trust_s: float) -> bool:
+        """Whether a job that was delivered directly has come by now, ms, Redis's clock, without
+        delay: it was delivered when it was enqueued."""
+        head = value[: value.find(b";")].partition(b"|")[0].split(b",", 2)
+        try:
+            age = now - EPOCH_MS - int(head[1])
+        except (IndexError, ValueError):
+            return False
+        return -1000 * trust_s < age < 1000 * trust_s
 
     def deal(self, subscription: Subscription, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], where they will run. acquired: ms, Redis's clock."""

@@ -59,22 +59,35 @@ class JobPlaces:
         where it runs, "stop" or "kill"; what was wanted before is raised by it, never lowered."""
         if self._escalated(subscription, id, force):
             return
-        if subscription.drop(id) is None and not subscription.reporting(id):
+        if id not in subscription.unsettled and not subscription.reporting(id):
             if subscription.flight is not None:  # it may be in the reply
                 subscription.stops.late.append((id, force))
             elif force:
                 subscription.stops.ended(id)
             return
-        if self._withdrawn(subscription, id):
-            if force:
-                subscription.stops.ended(id)
-            return
         # first: a slot that takes it on meanwhile looks here when others can see what it runs
         subscription.cancelled.add(id)
-        subscription.reports.settled([id])
         if force:
             subscription.stops.wanted[id] = force
+        subscription.drop(id)
+        if self._withdrawn(subscription, id):
+            subscription.cancelled.discard(id)
+            subscription.stops.refused(id)
+            return
+        subscription.reports.settled([id])
         self._pass_on(subscription, id, force)
+
+    def _taken_away(self, subscription: Subscription, id: bytes) -> None:
+        """A job is not held any more: where its code runs, it is that of a job that was
+        cancelled."""
+        if self._runs_here(subscription, id):
+            subscription.cancelled.add(id)
+            subscription.reports.settled([id])
+            self._pass_on(subscription, id, "")
+
+    def _runs_here(self, subscription: Subscription, id: bytes) -> bool:
+        """Whether a job runs, in an executor or the main thread."""
+        return any(id == one for one, _ in self.running_in(subscription))
 
     def _escalated(self, subscription: Subscription, id: bytes, force: str) -> bool:
         """Whether a job that was cancelled before is still here: more is to become of its code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from time import monotonic
 from typing import TypeVar
 
 from rqueue.errors import ConfigError, QueueDamaged, RegistrationLost, RQueueError, ServerError
@@ -207,6 +208,7 @@ class SettleCalls(EndedJobs):
 
     def _prepare(self, window: int | None) -> Flight:
         """As much of what ended as one call names; where there is more, it does not pull."""
+        self.asked_at = monotonic()
         # nearly always: jobs that succeeded and said nothing
         acks = _take(self.acks, CHUNK) if self.acks else []
         dones = _take(self.dones, CHUNK - len(acks)) if self.dones else []

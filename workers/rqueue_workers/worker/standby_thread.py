@@ -1,7 +1,7 @@
 """The stand-by thread: a thread that works at the dispatcher while the main thread is in a long
 job.
 
-It settles what ended before that job, releases what waits behind it, hears that the job was
+It settles what ended before that job, releases what waits behind it, hears that jobs were
 cancelled, and ends the process when the job outlasts the drain. It sleeps for as long as a job is
 not long, and while the worker idles it is parked and costs nothing.
 """
@@ -20,6 +20,9 @@ from rqueue_workers.worker.news import News
 
 TICK_S = 0.005
 SLOW_TICK_S = 0.05
+LISTEN_AFTER_S = 0.02
+"""Seconds that a job runs before this thread listens in the place of the main thread."""
+
 IDLE_TICKS = 20
 """Looks at an idle main thread before it is parked."""
 
@@ -65,7 +68,10 @@ class StandbyThread(threading.Thread):
                 idle = 0
                 elapsed = monotonic() - job[5]
                 patience = job[0].prefetch.patience
-                pause = patience - elapsed if elapsed < patience else self._attend(job)
+                if elapsed < patience:
+                    pause = min(patience - elapsed, self._listen(job, elapsed))
+                else:
+                    pause = self._attend(job)
                 if (limit := self._slot.limit) is not None:
                     left = limit.at - monotonic()
                     if left <= 0:
@@ -82,6 +88,14 @@ class StandbyThread(threading.Thread):
             if not self._slot.busy:
                 self._sleep(None)
             self._news.parked = False
+
+    def _listen(self, job: Now, elapsed: float) -> float:
+        """A job runs no longer than others do, which is long: jobs that wait behind it are still
+        here, and may be cancelled. Returns seconds until the next look."""
+        if elapsed < LISTEN_AFTER_S:
+            return LISTEN_AFTER_S - elapsed
+        self._dispatcher.guarded(self._dispatcher.routes[0], self._dispatcher.poll, job=job)
+        return SLOW_TICK_S
 
     def _sleep(self, seconds: float | None) -> None:
         if self._news.event.wait(seconds):

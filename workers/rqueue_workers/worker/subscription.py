@@ -11,7 +11,7 @@ from time import monotonic
 
 from rqueue.errors import ConsumerRefused, RegistrationLost
 from rqueue.logs import logger
-from rqueue.model.job import parse_value
+from rqueue.model.job import has_expired, parse_value
 from rqueue.model.labels import ALL
 from rqueue.model.selector import selector
 from rqueue.model.signing import Signer
@@ -39,6 +39,11 @@ Unstarted = tuple[bytes, bytes, int]
 UNKNOWN = frozenset({THREAD})
 """The executors beside the main thread that jobs may be for where nothing is known of them."""
 
+TRUST_S = 0.1
+"""Seconds for which a job that Redis gave or named is taken to be held here still. An older one is
+asked for before it begins: this process may have been frozen, or its connection stalled, and the
+job be cancelled, or with others."""
+
 LACKED = 100
 """Tasks that are unknown here and remembered; what is parked for others waits until it is due."""
 
@@ -62,11 +67,15 @@ class Subscription(SettleCalls):
         "hold_until",
         "index",
         "lacked",
+        "lease_s",
+        "looked_s",
         "most",
         "ms",
+        "named_at",
         "prefetch",
         "route",
         "todo",
+        "trust_s",
     )
 
     def __init__(
@@ -102,6 +111,13 @@ class Subscription(SettleCalls):
         self.hold_until = 0.0
         """While an executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
+        self.named_at = 0.0
+        """When it was asked last what is held, by monotonic time: what is here was named then."""
+        self.trust_s = TRUST_S
+        """`TRUST_S`, or more where an answer takes longer than that."""
+        self.looked_s = 0.0
+        """Seconds that the last answer took."""
+        self.lease_s = inf
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
         self.lacked: set[str] = set()
@@ -119,10 +135,36 @@ class Subscription(SettleCalls):
     def barred(self, sure: float) -> bool:
         """Whether nothing here may begin: what ended last has to be settled first, which is not
         done, or Redis is gone, and has been for more seconds than the lease is sure to last."""
-        since = self.route.outage.since
+        since, now = self.route.outage.since, monotonic()
         if self.settle_first and (since or self.engaged):
             return True
-        return bool(since) and monotonic() - since >= sure
+        if since and now - since >= sure:
+            return True
+        return bool(since or self.engaged) and self._first_is_old(now)
+
+    def _first_is_old(self, now: float) -> bool:
+        """Whether the first job that waits is to be asked for."""
+        try:
+            id_, _, acquired = self.todo[0]
+        except IndexError:
+            return False
+        return self.is_old(id_, acquired, now)
+
+    def is_old(self, id: bytes, acquired: int, now: float) -> bool:
+        """Whether what is known of a job is too old for it to begin: it is to be asked for. While
+        Redis is gone a third of the lease is allowed."""
+        trust = self.lease_s / 3 if self.route.away else self.trust_s
+        if now - self.named_at < trust or acquired >= self.clock.ms(now - trust):
+            return False
+        return id not in self.acked
+
+    def expires(self, id: bytes, value: bytes, now: float) -> bool:
+        """Whether a job's time to live is over before it begins. Then it goes back, and expires
+        where it waits."""
+        if id in self.acked or not has_expired(value, self.clock.ms(now)):
+            return False
+        self.back.append((id, value))
+        return True
 
     @property
     def engaged(self) -> bool:
@@ -157,7 +199,7 @@ class Subscription(SettleCalls):
         select: str = "",
     ) -> Calls[None]:
         """Join the queue under a name nobody had."""
-        self.name = name
+        self.name, self.lease_s = name, lease_ms / 1000
         call = self.register_call(
             Window(jobs, self._bytes_window),
             priority=priority,
@@ -278,6 +320,19 @@ class Subscription(SettleCalls):
                 self.lacked.add(outcome.task)
             self.others.append(outcome)
 
+    def begins(self, id: bytes, value: bytes, acquired: int) -> bool:
+        """Whether a job that an executor takes on may begin: it is held here, which Redis said a
+        moment ago, and its time to live is not over. Else it goes its way. From any thread."""
+        now = monotonic()
+        if self.unsettled.get(id) != value:
+            self.cancelled.discard(id)
+            self.stops.refused(id)
+        elif self.is_old(id, acquired, now):
+            self.todo.append((id, value, acquired))  # the main thread asks for it
+        else:
+            return not self.expires(id, value, now)
+        return False
+
     def put_off(self, id: bytes, value: bytes, acquired: int, now: float, seconds: float) -> None:
         """A job that has not begun is to wait aside for so long, and then in its place."""
         deliveries = parse_value(value)[0].deliveries
@@ -288,11 +343,16 @@ class Subscription(SettleCalls):
     def recalling(self, window: int) -> Calls[list[bytes]]:
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
         recall, asked = Recall(), Window(window, self._bytes_window)
+        self.asked_at = asked_at = monotonic()
         while True:
             pulled = yield self.recall_call(asked, recall)
             if recall.read(pulled):
                 break
         jobs = self.recalled(pulled, recall)
+        took, before = monotonic() - asked_at, self.looked_s
+        self.named_at, self.looked_s = asked_at, took
+        # one answer that is slow may be that of a process which was frozen
+        self.trust_s = max(TRUST_S, 2 * min(took, before))
         if jobs or self.state == "interested":
             self.released = False
         return jobs

@@ -234,11 +234,19 @@ class Executor:
         self._news.tell()
         return False
 
+    def _begins(self, job: Job) -> bool:
+        """As `Subscription.begins`, just before it does."""
+        if job.subscription.begins(job.id, job.value, job.acquired):
+            return True
+        self._news.tell()
+        return False
+
     # -- in the executor
     # -------------------------------------------------------------------------------
 
     def _begin(self, slot: int, job: Job, grace: float = 0.0) -> JobContext:
-        """A slot takes a job on. grace: seconds that the supervisor waits after the hard limit."""
+        """A slot takes a job on, which may be cancelled by now: then it is left out. grace: seconds
+        that the supervisor waits after the hard limit."""
         plan, subscription = job.plan, job.subscription
         job.started = started = monotonic()
         allowed = plan.soft_time_limit or plan.time_limit
@@ -260,10 +268,10 @@ class Executor:
         self.running[slot] = job
         if job.id in subscription.cancelled:  # just now: who cancelled it did not find it here
             self.revoke(job)
-        deadline = started + plan.time_limit + grace if plan.time_limit else 0.0
-        self._page.start(
-            self._first_row + slot, subscription.index, job.id, started, deadline, job.acquired
-        )
+        if not job.cancelled:
+            deadline = started + plan.time_limit + grace if plan.time_limit else 0.0
+            row = self._first_row + slot
+            self._page.start(row, subscription.index, job.id, started, deadline, job.acquired)
         return context
 
     def _end(self, slot: int, job: Job, result: Any, error: BaseException | None) -> None:

@@ -146,11 +146,16 @@ class EventLoopExecutor(Executor):
     async def _run_job(self, slot: int, job: Job) -> None:
         error: BaseException | None = None
         result: Any = None
+        if not self._begins(job):  # the loop may have been blocked since it was admitted
+            self._tasks.pop(slot, None)
+            self._free.append(slot)
+            self._go_on()
+            return
         current.set(self._begin(slot, job, LIMIT_GRACE_S))
         plan = job.plan
-        begins = True
+        begins = not job.cancelled
         try:
-            if plan.early:
+            if begins and plan.early:
                 begins = False
                 begins = await self._acked(job)
             if begins and (plan.soft_time_limit or plan.time_limit):
@@ -169,6 +174,10 @@ class EventLoopExecutor(Executor):
             self._end(slot, job, result, error)
         else:
             self._leave_out(slot, job)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Fill the slots that are free."""
         if self.todo and not self._admitting:
             # in this turn of the loop already: the next job must not wait for the dispatcher
             self._admit()

@@ -135,14 +135,14 @@ class ThreadExecutor(Executor):
             except IndexError:
                 taking[slot] = False
                 continue  # it was released
-            if not self._admitted(job):
+            if not (self._begins(job) and self._admitted(job)):
                 taking[slot] = False
                 continue
             error: BaseException | None = None
             result: Any = _NOT_YET
             current.set(self._begin(slot, job))
             taking[slot] = False
-            if job.plan.early and not self._acked(job):
+            if job.cancelled or (job.plan.early and not self._acked(job)):
                 current.set(None)
                 self._leave_out(slot, job)
                 continue

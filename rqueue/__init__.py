@@ -282,7 +282,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)
 
 
 def _default_queue(name: str) -> _Enqueuer:

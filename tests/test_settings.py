@@ -7,6 +7,7 @@ import pytest
 from rqueue.errors import ConfigError
 from rqueue.model.times import parse_duration, parse_size, parse_when
 from rqueue.settings import Settings, parse_signing_keys, redact
+from rqueue.transport.redis_client import open_client, url_of
 
 SECRET = "a secret of enough bytes"
 
@@ -151,11 +152,16 @@ def test_the_environment_and_what_goes_before_it() -> None:
     assert SECRET not in repr(settings)
 
 
+@pytest.mark.parametrize("url", ["redis://", "redis:///1", "redis://:6379", "redis://:pw@/0"])
+def test_a_url_without_a_host_is_of_this_one(url: str) -> None:
+    assert Settings(url=url).url == url
+    assert url_of(open_client(url)).startswith("redis://localhost:6379/")
+
+
 @pytest.mark.parametrize(
     ("environ", "setting", "problem"),
     [
         ({"RQUEUE_URL": "http://h"}, "RQUEUE_URL", "must begin with redis://"),
-        ({"RQUEUE_URL": "redis://"}, "RQUEUE_URL", "no host"),
         ({"RQUEUE_URL": "redis://h/99x"}, "RQUEUE_URL", "no database by its number"),
         ({"RQUEUE_URL": "redis://h/production"}, "RQUEUE_URL", "no database by its number"),
         ({"RQUEUE_URL": "redis://h//prod"}, "RQUEUE_URL", "no database by its number"),

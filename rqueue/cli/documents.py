@@ -18,7 +18,7 @@ TIMES = ("enqueued", "due", "acquired", "started", "finished")
 def _dated(facts: dict[str, Any]) -> dict[str, Any]:
     """`..._ms` fields that are moments become ISO times under the name without `_ms`."""
     moments = (
-        *("enqueued_ms", "due_ms", "expires_ms", "ended_ms", "since_ms"),
+        *("enqueued_ms", "due_ms", "began_ms", "expires_ms", "ended_ms", "since_ms"),
         *("oldest_enqueued_ms", "next_due_ms", "next_tick_ms", "at_ms"),
     )
     return {

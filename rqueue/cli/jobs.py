@@ -17,6 +17,7 @@ from rqueue.cli.output import (
     print_table,
     shorten,
     size,
+    span,
 )
 from rqueue.cli.show import died_of_crashes
 from rqueue.cli.target import Target, connection_options, pass_target
@@ -99,20 +100,21 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
     columns = [Column("position", right=True)] if state == "ready" else []
     columns += [Column("id"), Column("task"), Column("level", right=True)]
     columns += [Column("enqueued", right=True), Column("deliveries", right=True)]
+    columns += [Column("failed", right=True)]
     columns += {
         "ready": [Column("size", right=True), Column("arguments")],
         "blocked": [Column("group"), Column("arguments")],
         "scheduled": [Column("due", right=True), Column("arguments")],
         "parked": [Column("again", right=True), Column("arguments")],
         "deferred": [Column("waits for", right=True), Column("arguments")],
-        "held": [Column("consumer"), Column("arguments")],
+        "held": [Column("runs for", right=True), Column("consumer"), Column("arguments")],
         "dead": [Column("died", right=True), Column("error")],
     }[state]
     rows = []
     for job in found:
         row: list[object] = [job.position] if state == "ready" else []
         row += [job.id, job.task or f"({job.problem})", job.level]
-        row += [age(job.enqueued_ms, now), job.deliveries]
+        row += [age(job.enqueued_ms, now), job.deliveries, job.attempts]
         if state == "ready":
             row += [size(job.size), arguments(job)]
         elif state == "blocked":
@@ -124,7 +126,8 @@ def print_jobs(found: Sequence[JobInfo], state: str, now: int, *, empty: str = "
             count = parents.total or job.joined if parents else ""
             row += [f"{count}, open" if parents and parents.open else count, arguments(job)]
         elif state == "held":
-            row += [job.holder, arguments(job)]
+            runs = span(now - job.began_ms) if job.began_ms else ""
+            row += [runs, job.holder, arguments(job)]
         else:
             row += [age(job.ended_ms, now), reason(job)]
         rows.append(tuple(row))

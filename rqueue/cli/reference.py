@@ -14,7 +14,7 @@ from rqueue.cli.root import COMMANDS, EPILOG, cli
 INTRO = """# The command line
 
 `rqueue` runs the workers, enqueues jobs, shows what is there and what became of it, and steers and
-checks queues. `python -m rqueue.cli` is the same. This page is made of the commands' own `--help`
+checks queues. `python -m rqueue` is the same. This page is made of the commands' own `--help`
 (by `python -m rqueue.cli.reference`).
 
 ## Where the server is

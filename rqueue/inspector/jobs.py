@@ -34,7 +34,7 @@ from rqueue.protocol.call import ScriptCall
 from rqueue.protocol.commands.clock import read_clock
 from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.flow_notes import gathered_of
-from rqueue.protocol.commands.job_notes import Notes, notes_page
+from rqueue.protocol.commands.job_notes import Notes, began_of, notes_page
 from rqueue.protocol.commands.reports import progress
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.paging import Paging, read_pages
@@ -329,8 +329,11 @@ def _held_page(client: redis.Redis, keys: QueueKeys, after: str, limit: int) -> 
             call = commands.browse_set(keys, f"held:{name}", start, limit - len(jobs))
             page = execute(client, call, queue=keys.queue)
             now, start = page.now, page.cursor
-            for entry in page.entries:
-                jobs.append(job_info(keys.queue, JobState.HELD, entry.job, holder=name))
+            ids = [entry.job.id for entry in page.entries]
+            began = execute(client, began_of(keys, name, ids))
+            for entry, began_ms in zip(page.entries, began, strict=True):
+                info = job_info(keys.queue, JobState.HELD, entry.job, holder=name)
+                jobs.append(replace(info, began_ms=began_ms))
             if len(jobs) >= limit:
                 return Page(now, jobs, fold(name, *start))
             if not page.more:

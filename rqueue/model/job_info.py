@@ -16,7 +16,8 @@ __all__ = ["JobInfo"]
 class JobInfo:
     """Everything that is known of one job, for people and for JSON.
 
-    Times are ms since the epoch, 0 = not (yet). `holder` is the consumer that has it. `errors` are
+    Times are ms since the epoch, 0 = not (yet). `began_ms`: when it began to run, in a list of held
+    jobs; known a moment later. `holder` is the consumer that has it. `errors` are
     the attempts' errors, oldest first, with suspicions that were not charged (kind "suspected");
     `cause` says why it is dead. `position` and what else the header held are 0 once the job has
     ended and only its record is left. `problem` says why the envelope could not be read, if it
@@ -31,6 +32,7 @@ class JobInfo:
     level: int = DEFAULT_LEVEL
     enqueued_ms: int = 0
     due_ms: int = 0
+    began_ms: int = 0
     ended_ms: int = 0
     deliveries: int = 0
     attempts: int = 0

@@ -2,7 +2,7 @@
 
 | URL | meaning |
 | --- | --- |
-| `redis://[user:password@]host[:port][/db]` | one server; `valkey://` is the same |
+| `redis://[user:password@][host][:port][/db]` | one server, without a host this one; `valkey://` is the same |
 | `rediss://...` | the same over TLS; `valkeys://` is the same |
 | `unix://[user:password@]/path[?db=N]` | one server, over a unix socket |
 | `redis+sentinel://[user:password@]host[:port],host.../name[/db]` | the primary that these Sentinels know by this name; user and password are the server's |
@@ -178,7 +178,7 @@ def problem_of(url: str) -> str:
                 "names several hosts: of Sentinels they begin with redis+sentinel://, of a Redis "
                 "Cluster with redis+cluster://"
             )
-        port = parts.port
+        _ = parts.port
     except ValueError as error:
         said = str(error)
         return said if said.startswith(("names ", "has ", "what ")) else f"is no URL ({said})"
@@ -194,8 +194,6 @@ def problem_of(url: str) -> str:
         return "has an option for a cluster: write redis+cluster://HOST:PORT instead"
     if parts.scheme == "unix" and not parts.path:
         return "has no path, as in unix:///run/redis.sock"
-    if parts.scheme != "unix" and not parts.hostname and port is None:
-        return "has no host"
     if parts.hostname and not _is_host(parts.hostname):
         return f"names no host: '{parts.hostname}'"
     if parts.scheme != "unix" and not _is_database(parts.path):

@@ -221,6 +221,9 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     running = commands.note_running(queue.keys, "another", [Ran("j000", one.now, one.now)])
     execute(queue.redis, running)
     assert "runs since" in run("show", "j000").stdout
+    held = run("jobs", queue.name, "-s", "held").stdout.splitlines()
+    assert "runs for" in held[0] and "failed" in held[0] and re.search(r"\d ?m?s +another", held[1])
+    assert read("jobs", queue.name, "-s", "held")["jobs"][0]["began"].startswith("20")
     assert read("show", "j000")["began"].startswith("20")
     assert "held by another" in said and "1, of which 0 failed" in said
     assert read("show", "j000")["deliveries"] == 1

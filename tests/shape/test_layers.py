@@ -37,8 +37,9 @@ LAYERS: list[tuple[str, ...]] = [
     ("rqueue.contrib", "rqueue.contrib.django", "rqueue.contrib.flask", "rqueue.contrib.fastapi"),
 ]
 
-LATE = {("rqueue_workers", "rqueue.cli")}
-"""Upward, and only inside a function: `python -m rqueue_workers` is the command `rqueue worker`."""
+LATE = {("rqueue_workers", "rqueue.cli"), ("rqueue", "rqueue.cli")}
+"""Upward, and only inside a function: `python -m rqueue` is the command `rqueue`, `python -m
+rqueue_workers` the command `rqueue worker`."""
 
 ROOT_MODULES = {"errors", "logs", "settings"}
 """All that stand beside the packages of rqueue: a new module goes into a room."""
@@ -74,8 +75,8 @@ ROOMS = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms}
 
 def owner(module: str) -> str | None:
     """The room that a module stands in."""
-    if module == "rqueue":
-        return module
+    if module in ("rqueue", "rqueue.__main__"):
+        return "rqueue"
     while module and module not in ROOMS:
         module = module.rpartition(".")[0]
     return None if module == "rqueue" else module or None
@@ -128,7 +129,8 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_few_modules_stand_beside_the_rooms() -> None:
-    assert {path.stem for path in (ROOT / "rqueue").glob("*.py")} == ROOT_MODULES | {"__init__"}
+    there = {path.stem for path in (ROOT / "rqueue").glob("*.py")}
+    assert there == ROOT_MODULES | {"__init__", "__main__"}
 
 
 def goes_up(found: Import) -> bool:

@@ -162,6 +162,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             ),
             Sample(job_notes.notes_page(keys, "errors", count=9), job_notes.NotesPage(0, {})),
         ],
+        "began_of": [
+            Sample(job_notes.began_of(keys, "c1", ["j1", "j9"]), [0, 0]),
+            Sample(job_notes.began_of(keys, "c1", []), []),
+        ],
         "notes_of": [
             Sample(job_notes.notes_of(keys, "parked", ["j1", "j9", ODD]), [b"why", None, b"?"]),
             Sample(job_notes.notes_of(keys, "parked", []), []),

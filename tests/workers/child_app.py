@@ -170,7 +170,7 @@ def snooze(key: str, seconds: float) -> None:
     assert job is not None
     say(key, f"{job.delivery},{job.attempts}")
     if job.delivery == 1:
-        raise Snooze(seconds)
+        raise Snooze(seconds, "too\nearly")
 
 
 @task(name="c.reject")

@@ -113,7 +113,10 @@ def test_snooze_waits_and_is_not_counted(workers: WorkerFixture) -> None:
     assert workers.hear(key) == "1,0"
     assert workers.hear(key) == "2,0"
     workers.settled()
-    assert [row["outcome"] for row in rows_of(workers, job.id)] == ["snooze", "ack"]
+    assert [(row["outcome"], row["error"]) for row in rows_of(workers, job.id)] == [
+        ("snooze", "Snooze: too early"),
+        ("ack", ""),
+    ]
 
 
 @pytest.mark.parametrize(

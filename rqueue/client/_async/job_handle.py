@@ -11,7 +11,7 @@ from rqueue.client._async.queue_calls import AsyncQueueCalls
 from rqueue.errors import QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState
-from rqueue.model.progress import JobUpdate
+from rqueue.model.progress import JobUpdate, Progress
 from rqueue.protocol.job_watch import JobWatch
 from rqueue.protocol.result_wait import ResultWait, await_result, read_result, read_state
 from rqueue.protocol.state_watch import StateWatch
@@ -130,6 +130,13 @@ class AsyncJobHandle(Generic[R_co]):
             else:
                 if update is not None:
                     yield update
+
+    async def progress(self) -> Progress | None:
+        """What the job has reported of its progress last, None: nothing, or it is done. It does not
+        wait: for a page that shows it. Raises UnknownJob, and the server errors."""
+        async for update in self.watch(timeout=0):
+            return update.progress
+        return None
 
     async def _next_update(self, watch: JobWatch) -> JobUpdate | None:
         """What is new; None: go on watching."""

@@ -12,7 +12,7 @@ from rqueue.client._sync.queue_calls import QueueCalls
 from rqueue.errors import QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState
-from rqueue.model.progress import JobUpdate
+from rqueue.model.progress import JobUpdate, Progress
 from rqueue.protocol.job_watch import JobWatch
 from rqueue.protocol.result_wait import ResultWait, await_result, read_result, read_state
 from rqueue.protocol.state_watch import StateWatch
@@ -131,6 +131,13 @@ class JobHandle(Generic[R_co]):
             else:
                 if update is not None:
                     yield update
+
+    def progress(self) -> Progress | None:
+        """What the job has reported of its progress last, None: nothing, or it is done. It does not
+        wait: for a page that shows it. Raises UnknownJob, and the server errors."""
+        for update in self.watch(timeout=0):
+            return update.progress
+        return None
 
     def _next_update(self, watch: JobWatch) -> JobUpdate | None:
         """What is new; None: go on watching."""

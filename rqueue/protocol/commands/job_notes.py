@@ -45,6 +45,11 @@ def _read_each(replies: Sequence[Any]) -> list[bytes | None]:
     return list(replies[0]) if replies else []
 
 
+def _read_began(replies: Sequence[Any]) -> list[int]:
+    notes = replies[0] if replies else []
+    return [0 if note is None else int(raw_text(note).rpartition(",")[2]) for note in notes]
+
+
 def _read_sizes(replies: Sequence[Any]) -> list[int]:
     return [int(size) for size in replies]
 
@@ -66,6 +71,12 @@ def notes_of(keys: QueueKeys, which: Notes, ids: Sequence[str]) -> CommandCall[l
     """The notes of these jobs; None where there is none."""
     command = ("HMGET", getattr(keys, which), *ids)
     return CommandCall(keys.meta, [command] if ids else [], _read_each)
+
+
+def began_of(keys: QueueKeys, consumer: str, ids: Sequence[str]) -> CommandCall[list[int]]:
+    """When these jobs of a consumer began to run, ms; 0 = not known (yet)."""
+    command = ("HMGET", keys.running(consumer), *ids)
+    return CommandCall(keys.meta, [command] if ids else [], _read_began)
 
 
 def job_sizes(keys: QueueKeys, ids: Sequence[str]) -> CommandCall[list[int]]:

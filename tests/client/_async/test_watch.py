@@ -215,16 +215,21 @@ async def test_only_who_holds_a_job_reports_for_it(
     await consumer.retry(job)
     assert await report(queue, consumer, handle.id, 3, over=(handle.id,)) == [handle.id]
     assert await seen(handle, 0) == ["ready 2/10 (20%) pages"]
+    found = await handle.progress()
+    assert found is not None and (found.done, found.total) == (2, 10)
 
 
 async def test_what_has_ended_is_seen_at_once(queue: AsyncQueue) -> None:
     handle = await queue.send("t")
     assert await seen(handle, 0) == ["ready"]
     assert await seen(handle, 0.05) == ["ready"]
+    assert await handle.progress() is None
     await queue.cancel(handle.id)
     assert await seen(queue.job(handle.id), None) == ["cancelled"]
     with pytest.raises(UnknownJob):
         await seen(queue.job("none"), None)
+    with pytest.raises(UnknownJob):
+        await queue.job("none").progress()
 
 
 async def test_a_watch_goes_on_behind_a_cut_connection(

@@ -210,16 +210,21 @@ def test_only_who_holds_a_job_reports_for_it(queue: Queue, consumer: Consumer) -
     consumer.retry(job)
     assert report(queue, consumer, handle.id, 3, over=(handle.id,)) == [handle.id]
     assert seen(handle, 0) == ["ready 2/10 (20%) pages"]
+    found = handle.progress()
+    assert found is not None and (found.done, found.total) == (2, 10)
 
 
 def test_what_has_ended_is_seen_at_once(queue: Queue) -> None:
     handle = queue.send("t")
     assert seen(handle, 0) == ["ready"]
     assert seen(handle, 0.05) == ["ready"]
+    assert handle.progress() is None
     queue.cancel(handle.id)
     assert seen(queue.job(handle.id), None) == ["cancelled"]
     with pytest.raises(UnknownJob):
         seen(queue.job("none"), None)
+    with pytest.raises(UnknownJob):
+        queue.job("none").progress()
 
 
 def test_a_watch_goes_on_behind_a_cut_connection(

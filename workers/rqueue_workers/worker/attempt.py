@@ -41,6 +41,7 @@ from rqueue_workers.worker.error_text import (
     clean,
     exc_info_of,
     message_of,
+    reason_of,
     summary_of,
     text,
     traceback_of,
@@ -269,11 +270,13 @@ class Attempts:
             delay = round(error.seconds * 1000)
             place = "head" if delay else "old"
             later = Retried(id, delay, place, False, b"", header.deliveries)
-            return Unfinished(*row, "snooze", "", later)
+            if error.reason:
+                log.info("job %s of %s is %s", text(id), plan.name, error)
+            return Unfinished(*row, "snooze", reason_of(error), later)
         if isinstance(error, Refuse):
             log.info("job %s of %s is refused: %s", text(id), plan.name, error.reason)
             others = Retried(id, 0, ELSEWHERE, False, b"", header.deliveries)
-            return Unfinished(*row, "refuse", "", others)
+            return Unfinished(*row, "refuse", reason_of(error), others)
         if isinstance(error, Reject):
             cause = self._error(error, "rejected", at_ms, attempt)
             log.error(

@@ -6,10 +6,11 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-from rqueue.tasks.control import Control
+from rqueue.tasks.control import Control, Refuse, Snooze
 from rqueue.tasks.retry import error_name
 
 LONGEST_TEXT = 16_384
+LONGEST_REASON = 200
 
 OURS = "rqueue_workers.worker."
 """The modules that stand between the worker and what it runs."""
@@ -67,6 +68,14 @@ def clean(said: str) -> str:
     if len(said) > LONGEST_TEXT:
         said = f"{said[: LONGEST_TEXT // 4]}\n[...]\n{said[-3 * LONGEST_TEXT // 4 :]}"
     return said.encode("utf-8", "backslashreplace").decode()
+
+
+def reason_of(error: Snooze | Refuse) -> str:
+    """Why a job is put off, as its row of the history has it; "" if it does not say."""
+    if not error.reason:
+        return ""
+    said = " ".join(clean(str(error.reason)).split())[:LONGEST_REASON]
+    return f"{type(error).__name__}: {said}"
 
 
 def text(id: bytes) -> str:

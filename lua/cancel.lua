@@ -47,7 +47,10 @@ local function stop_late()
   if fault or redis.call('HEXISTS', base .. 'consumer:' .. holder, 'term') == 0 then return fault end
   -- first write: frees (README)
   redis.call('HDEL', meta, 'oom')
-  if not said.stop then redis.call('HSET', key, id, head .. cjson.encode({ by = holder, stop = 'requested' })) end
+  if not said.stop or notice == 'K' and not said.kill then
+    local more = { by = holder, stop = said.stop or 'requested', kill = notice == 'K' or nil }
+    redis.call('HSET', key, id, head .. cjson.encode(more))
+  end
   -- who does not listen finds one of them, however often one asks
   if not redis.call('LPOS', base .. wake, notice .. id) then redis.call('RPUSH', base .. wake, notice .. id) end
 end
@@ -111,7 +114,7 @@ if held == 'purge' then letter, word = 'P', 'purged' end
 redis.call('HINCRBY', meta, word, 1)
 local stopping = ''
 if holder and notice ~= 'X' then
-  stopping = cjson.encode({ by = holder, stop = 'requested' })
+  stopping = cjson.encode({ by = holder, stop = 'requested', kill = notice == 'K' or nil })
 elseif holder and letter == 'C' then
   stopping = cjson.encode({ holder = holder })
 end

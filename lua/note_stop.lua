@@ -30,7 +30,7 @@ local noted = 0
 for i = FIRST, #ARGV do
   local key, head, said = stop_record(base, ARGV[i])
   if key and said.by == consumer and said.stop ~= 'ended' and said.stop ~= stage then
-    redis.call('HSET', key, ARGV[i], head .. cjson.encode({ by = consumer, stop = stage }))
+    redis.call('HSET', key, ARGV[i], head .. cjson.encode({ by = consumer, stop = stage, kill = said.kill }))
     noted = noted + 1
     if stage == 'ended' then
       -- who waits for it finds one element, as with results: read, not consumed, and gone after a minute

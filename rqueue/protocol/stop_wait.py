@@ -9,6 +9,7 @@ from time import monotonic
 from rqueue.errors import ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.expect import expect_number
+from rqueue.protocol.commands.admin import Stopping
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.repeats import Patience
 from rqueue.protocol.result_wait import SHORTEST_WAIT_S, WAIT_SLICE_S
@@ -34,12 +35,13 @@ class StopWait:
         self.stage = Cancellation.NONE
         """How far it is."""
 
-    def heard(self, stage: str) -> tuple[str | float, ...]:
+    def heard(self, found: Stopping) -> tuple[str | float, ...]:
         """The answer to a look; the command that blocks until there is reason for another one, ()
         where none is needed. Redis gives its one element to each who waits for it."""
-        self.stage = Cancellation(stage or "none")
+        self.stage = Cancellation(found.stage or "none")
         left = self._deadline - monotonic()
-        if self.stage in (Cancellation.NONE, Cancellation.ENDED) or left <= 0:
+        over = self.stage in (Cancellation.NONE, Cancellation.ENDED)
+        if over or found.gone or left <= 0:
             return ()
         pause = max(SHORTEST_WAIT_S, min(left, self._slice))
         return ("BLMOVE", self._list, self._list, "LEFT", "LEFT", pause)

@@ -9,7 +9,7 @@ from tests.support.queue_fixture import QueueFixture
 
 
 def stage(q: QueueFixture, id: str) -> str:
-    return execute(q.queue.redis, commands.read_stop(q.queue.keys, id))
+    return execute(q.queue.redis, commands.read_stop(q.queue.keys, id)).stage
 
 
 @pytest.mark.parametrize(

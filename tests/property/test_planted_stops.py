@@ -47,6 +47,7 @@ class Stop:
     cancelled: bool = False
     here: bool = True
     old: bool = False
+    kill: bool = False
 
     def after(self, step: str) -> Stop:
         if step in CANCELS:
@@ -66,16 +67,19 @@ class Stop:
         notice = NOTICES[step]
         if not self.cancelled:
             stage = "" if step == "cancel" else "requested"
-            return replace(self, cancelled=True, stage=stage, unread=(notice,))
+            return replace(self, cancelled=True, stage=stage, unread=(notice,), kill=step == "kill")
         heard = notice in self.unread or self.stage == "ended"
         if step == "cancel" or heard or (step == "stop" and self.stage):
             return self
-        return replace(self, stage=self.stage or "requested", unread=(*self.unread, notice))
+        return replace(
+            self, stage=self.stage or "requested", unread=(*self.unread, notice),
+            kill=self.kill or step == "kill",
+        )  # fmt: skip
 
     @property
-    def said(self) -> str:
-        """The stage that Redis answers: nothing runs on in a process that is gone."""
-        return "ended" if self.stage and not self.here else self.stage
+    def said(self) -> tuple[str, bool, bool]:
+        """What Redis answers: how far it was, though its holder may be gone; who must be killed."""
+        return (self.stage, not self.here, self.kill) if self.stage else ("", False, False)
 
 
 def _walks() -> Iterator[tuple[str, ...]]:
@@ -177,8 +181,14 @@ FAULTS = {
         "if not redis.call('LPOS', base .. wake, notice .. id) then",
         "if true then",
     ),
-    "nobody can see that it is to stop": (CANCEL, "if not said.stop then", "if false then"),
-    "what was interrupted is no more so": (CANCEL, "if not said.stop then", "if true then"),
+    "nobody can see that it is to stop": (CANCEL, "if not said.stop or", "if false or"),
+    "what was interrupted is no more so": (
+        CANCEL,
+        "stop = said.stop or 'requested'",
+        "stop = 'requested'",
+    ),
+    "nobody can see that it is to be killed": (CANCEL, "or notice == 'K' and not said.kill", ""),
+    "who says how far it is takes a kill back": (NOTE, ", kill = said.kill", ""),
     "a kill is said as a stop": (
         CANCEL,
         "RPUSH', base .. wake, notice .. id)",
@@ -188,10 +198,11 @@ FAULTS = {
     "another consumer says that it ended": (NOTE, "said.by == consumer and", ""),
     "what ended is interrupted": (NOTE, "said.stop ~= 'ended' and", ""),
     "who waits does not hear of the end": (NOTE, "redis.call('RPUSH', list, stage)", ""),
-    "what runs in no process runs on": (
+    "who is gone is waited for": (READ, "1 - here", "0"),
+    "who is only frozen has ended": (
         READ,
-        "'term') == 0 then return",
-        "'term') == 9 then return",
+        "tostring(said.stop)",
+        "here == 0 and 'ended' or tostring(said.stop)",
     ),
 }
 

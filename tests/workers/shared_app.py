@@ -201,3 +201,10 @@ def many() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
     _held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(1200))
     return int(_held[-1])
+
+
+@task(name="s.deaf")
+def deaf(begun: str) -> None:
+    """Holds the interpreter's lock, and looks for signals, which are not for it."""
+    Path(begun).touch()
+    re.match(r"(a+)+$", "a" * 60 + "b")

@@ -62,7 +62,7 @@ def test_requested_delivered_and_ended_are_told_apart(workers: WorkerFixture, th
     assert job.cancel(running=True) is not Cancellation.NONE
     assert workers.hear(key) == "Cancelled False"
     stage = commands.read_stop(workers.queue.keys, job.id)
-    eventually(lambda: execute(workers.redis, stage) == "delivered")
+    eventually(lambda: execute(workers.redis, stage).stage == "delivered")
     assert job.cancel(running=True) is Cancellation.DELIVERED
     workers.go(key)
     assert job.cancel(running=True, timeout=PATIENCE) is Cancellation.ENDED

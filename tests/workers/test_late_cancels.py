@@ -5,9 +5,7 @@ of that, planted in the worker, are found."""
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,8 +39,7 @@ def knock_late(self: CurrentJob) -> None:
 
 def behind_in_a_thread(workers: WorkerFixture, patch: Patch) -> str:
     """What a job says that a thread runs when the one before it is interrupted."""
-    own = SimpleNamespace(Lock=LateLock, Thread=threading.Thread, get_ident=threading.get_ident)
-    patch.setattr(threads_module, "threading", own)
+    patch.setattr(threads_module, "new_lock", LateLock)
     return behind(workers, threads=1)
 
 
@@ -154,7 +151,7 @@ def leaving(workers: WorkerFixture, patch: Patch) -> str:
     job.cancel(running=True)
     for number in range(3):  # by the second one it is reported
         assert workers.result("c.echo", number) == number
-    stage = execute(workers.redis, commands.read_stop(workers.queue.keys, job.id))
+    stage = execute(workers.redis, commands.read_stop(workers.queue.keys, job.id)).stage
     return "untouched" if stage == "ended" else stage
 
 
@@ -191,15 +188,15 @@ FAULTS: dict[str, tuple[Scene, type, str, str, str]] = {
         behind_in_the_main_thread,
         MainThreadExecutor,
         "_interrupt",
-        ' or job[0].stops.wanted.get(job[1]) != "stop"',
+        'job[0].stops.wanted.get(job[1]) == "stop" and ',
         "",
     ),
     "the main thread is hit wherever it is": (
         in_code_of_the_worker,
         MainThreadExecutor,
         "_interrupt",
-        "    if frame is not None:",
-        "    if True:",
+        " and self._inside(job, frame)",
+        "",
     ),
     "a slot looks whether its job is to be stopped before the job leaves it": (
         while_its_slot_is_left,

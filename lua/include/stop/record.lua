@@ -2,8 +2,8 @@
 --- stopped, how far that is.
 
 --- The generation of records in which it is, what stands before its JSON, and that as a table; nil where the id has no
---- such record. {by=, stop=}: the consumer that was asked, and how far it is (requested, delivered, ended); {holder=}:
---- the consumer that held it, and that nobody has asked to stop it.
+--- such record. {by=, stop=, kill=}: the consumer that was asked, how far it is (requested, delivered, ended), and true
+--- if its process is to be killed; {holder=}: the consumer that held it, and that nobody has asked to stop it.
 local function stop_record(base, id)
   for _, name in ipairs({ 'ended', 'ended:old' }) do
     local record = redis.call('HGET', base .. name, id)

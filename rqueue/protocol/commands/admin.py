@@ -163,10 +163,23 @@ def note_stop(
     return ScriptCall("note_stop", keys.meta, [consumer, stage, *ids], _read_count)
 
 
-def read_stop(keys: QueueKeys, id: str) -> ScriptCall[str]:
-    """How far the stopping of a job is that was cancelled while it ran: requested, delivered,
-    ended; "" where nobody asked for it."""
-    return ScriptCall("read_stop", keys.meta, [id], _read_word)
+class Stopping(NamedTuple):
+    """How far the stopping of a job is that was cancelled while it ran. stage: requested,
+    delivered, ended; "" if nobody asked for it. gone: True if its consumer is gone, and says no
+    more. kill: True if its process is to be killed."""
+
+    stage: str
+    gone: bool
+    kill: bool
+
+
+def _read_stopping(reply: Any) -> Stopping:
+    return Stopping(text(reply[1]), bool(reply[2]), bool(reply[3]))
+
+
+def read_stop(keys: QueueKeys, id: str) -> ScriptCall[Stopping]:
+    """How far the stopping of a job is that was cancelled while it ran."""
+    return ScriptCall("read_stop", keys.meta, [id], _read_stopping)
 
 
 def requeue(keys: QueueKeys, ids: Sequence[str]) -> ScriptCall[int]:

@@ -11,6 +11,7 @@ from rqueue.logs import logger
 from rqueue.model.signing import Signer
 from rqueue.protocol import commands
 from rqueue.protocol.commands import ScriptCall
+from rqueue.protocol.commands.admin import Stopping
 from rqueue.protocol.commands.consumers import Left, Ran, Renewed
 from rqueue.protocol.crash_report import log_died
 from rqueue.protocol.forwarding import PendingForward
@@ -180,15 +181,50 @@ class RunningNotes:
             log.error("cannot note what runs in queue %s: %s", self.queue, error)
 
 
+class KillLooks:
+    """Asks, of the jobs of one queue that run for long, whether they are to be killed: code that
+    holds the interpreter's lock lets its worker hear of nothing."""
+
+    def __init__(
+        self, index: int, keys: QueueKeys, running: Iterable[tuple[WorkerProcess, list[Running]]]
+    ) -> None:
+        self.queue = keys.queue
+        self._keys = keys
+        self._todo = [
+            (process, job)
+            for process, jobs in running
+            for job in jobs
+            if job.queue == index and not process.killed
+        ]
+
+    def call(self) -> ScriptCall[Stopping] | None:
+        """Of the next job."""
+        return commands.read_stop(self._keys, self._todo[-1][1].id) if self._todo else None
+
+    def answered(self, reply: Stopping) -> bool:
+        """Go on with the next job."""
+        process, job = self._todo.pop()
+        if reply.kill and reply.stage != "ended":
+            process.doomed.add((job.id, job.started))
+        return bool(self._todo)
+
+    def refused(self, error: RQueueError) -> None:
+        """It is asked again behind the next renewal."""
+        log.debug("cannot ask whether jobs of queue %s are to be killed: %s", self.queue, error)
+
+
 class Stopped:
     """Tells who waits for it that jobs of one queue which were cancelled died with their
-    process."""
+    process. Nobody else can: a consumer may also be gone because its lease ended."""
 
     def __init__(self, index: int, keys: QueueKeys, process: WorkerProcess) -> None:
         self.queue = keys.queue
         self._keys = keys
         self._consumer = process.consumer(index)
-        self._ids = [job.id for job in process.condemned if job.queue == index]
+        ran = {
+            job.id for job in (*process.page.running(), *process.condemned) if job.queue == index
+        }
+        self._ids = sorted(ran)
 
     def call(self) -> ScriptCall[int] | None:
         """Say it, where there are such jobs."""
@@ -201,7 +237,7 @@ class Stopped:
         return False
 
     def refused(self, error: RQueueError) -> None:
-        """Who looks finds that the consumer is gone."""
+        """Who looks finds that the consumer is gone, and how far it was."""
         log.error("cannot say what was killed in queue %s: %s", self.queue, error)
 
 

@@ -52,6 +52,8 @@ class WorkerProcess:
     """The jobs whose hard limit was the reason."""
     condemned: list[Running] = field(default_factory=list)
     """The jobs that were cancelled, and their process with them."""
+    doomed: set[tuple[str, float]] = field(default_factory=set)
+    """Jobs, and when they began, with which it is to be killed, as Redis says."""
     stopped: bool = False
     patience: float = 0.0
     """Seconds that it got beyond the deadline, because Redis was gone."""
@@ -242,7 +244,9 @@ class WorkerProcesses:
             if not process.killed:
                 page = process.page
                 process.overdue = [job for job in page.running() if 0 < job.deadline <= now]
-                process.condemned = page.condemned
+                process.condemned = page.condemned or [
+                    job for job in page.running() if (job.id, job.started) in process.doomed
+                ]
                 if process.overdue or process.condemned:
                     yield process
 

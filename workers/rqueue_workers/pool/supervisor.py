@@ -25,7 +25,7 @@ from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog
 from rqueue_workers.pool.exit_cause import ExitCause, OomKills
 from rqueue_workers.pool.host import Pidfile, tell_systemd
-from rqueue_workers.pool.lease_keeper import Reclaim, Stopped, ran
+from rqueue_workers.pool.lease_keeper import KillLooks, Reclaim, Stopped, ran
 from rqueue_workers.pool.pending_lists import PendingLists, open_lists
 from rqueue_workers.pool.processes import Body, WorkerProcess, WorkerProcesses
 from rqueue_workers.pool.queue_scout import NoQueues, QueueFinder
@@ -146,6 +146,9 @@ class Supervisor:
                 roll = roll or (self._rolling is None and lacking)
                 for renewal in self._served.renewals:
                     self._pending.add(renewal, first=True)
+                long = list(self._processes.running(now, interval))
+                for index, keys in enumerate(self._served.keys if long else ()):
+                    self._pending.add(KillLooks(index, keys, long))
                 self._served.advance()
             if roll and self._stage == WORKING:
                 self._roll()
@@ -324,8 +327,8 @@ class Supervisor:
             clock = self._pending.clock(keys.queue)
             cause = verdict.cause(charged, clock.ms(time.monotonic()))
             reports = [ran(job, clock) for job in charged]
+            self._pending.add(Stopped(index, keys, process))  # first: then its consumer is gone
             self._pending.add(Reclaim(keys, process.consumer(index), cause, reports, clock))
-            self._pending.add(Stopped(index, keys, process))
         if self._stage != WORKING and verdict.unfinished and self._code == Exit.OK:
             self._code = Exit.UNFINISHED
         if verdict.crashed:

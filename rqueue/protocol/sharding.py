@@ -2,8 +2,8 @@
 
 A change of the table is one step: its version grows, and says what moves. All that follows may be
 done by anybody, several at once, and again: who dies leaves it to the next one. It is done by
-clients that meet a shard which does not know the version yet, by pools with each renewal of their
-leases and when a shard has a word for them, and by `rqueue shards`.
+clients that meet a shard which does not know the version yet, by pools and consumers with each
+renewal of their leases and when a shard has a word for them, and by `rqueue shards`.
 
 1. Shards whose keys move are informed first: they refuse who does not know the new version, and
    note their fence, the last position that was given.

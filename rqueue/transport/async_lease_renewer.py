@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rqueue.errors import RQueueError
@@ -28,7 +28,8 @@ class AsyncLeaseRenewer:
     """Renews the leases of some consumers of one queue from a task of this loop.
 
     A job that blocks the loop for longer than a lease stops this task too: the lease ends, and the
-    settle is refused. `ended`: no lease is left to renew. `task` is done then.
+    settle is refused. renewed: called after each renewal; it raises nothing. `ended`: no lease is
+    left to renew. `task` is done then.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class AsyncLeaseRenewer:
         consumers: Sequence[str],
         lease_ms: int,
         states: ConnectionStates,
+        renewed: Callable[[], Awaitable[None]],
     ) -> None:
         self._pace = RenewalPace(lease_ms)
         self._connection = async_connection_for(client, keys, self._pace.answer_within)
@@ -45,6 +47,7 @@ class AsyncLeaseRenewer:
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
         self._states = states
+        self._renewed = renewed
         self.ended = False
         self.task: asyncio.Task[None] | None = None
 
@@ -89,5 +92,6 @@ class AsyncLeaseRenewer:
                     self._states.loses()
                     return
                 self._states.works()
+                await self._renewed()
         finally:
             await self._connection.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import redis
 
@@ -75,6 +75,7 @@ class LeaseRenewer:
     ends, the job is delivered to another consumer, and its settle is refused. Workers of a pool do
     not have that weakness: their supervisor renews, and runs no user code (H-14).
 
+    renewed: called after each renewal, by its thread. It raises nothing.
     `ended`: no lease is left to renew. Its file descriptor is readable then, which ends the wait of
     a `WakeListener`.
     """
@@ -86,6 +87,7 @@ class LeaseRenewer:
         consumers: Sequence[str],
         lease_ms: int,
         states: ConnectionStates,
+        renewed: Callable[[], None],
     ) -> None:
         self._pace = RenewalPace(lease_ms)
         self._connection = connection_for(client, keys, self._pace.answer_within)
@@ -93,6 +95,7 @@ class LeaseRenewer:
         self._consumers = list(consumers)
         self._lease_ms = lease_ms
         self._states = states
+        self._renewed = renewed
         self.ended = False
         self._stopping = threading.Event()
         self._told, self._tell = socket.socketpair()
@@ -146,3 +149,4 @@ class LeaseRenewer:
                 self._states.loses()
                 return
             self._states.works()
+            self._renewed()

@@ -7,6 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rqueue.client._async.shard_course import TableSteps
 from rqueue.errors import (
     ConnectionLost,
     ConsumerRefused,
@@ -59,6 +60,7 @@ class AsyncConsumerLife(ConsumerCalls):
         select: str = "",
         connection: AsyncConnection | None = None,
         listener: AsyncWakeListener | None = None,
+        table_steps: TableSteps | None = None,
     ) -> None:
         super().__init__(
             keys,
@@ -80,6 +82,7 @@ class AsyncConsumerLife(ConsumerCalls):
         expect("renew", renew, bool, "True or False")
         expect("history", history, bool, "True or False")
         self._renews = renew
+        self._table_steps = table_steps
         self._renewer: AsyncLeaseRenewer | None = None
         self._own_connection = connection is None
         self._connection = async_connection_for(client, keys) if connection is None else connection
@@ -107,13 +110,28 @@ class AsyncConsumerLife(ConsumerCalls):
         self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
             self._renewer = AsyncLeaseRenewer(
-                self._client, self._state.keys, [self._state.name], self.lease_ms, self.connection
+                self._client,
+                self._state.keys,
+                [self._state.name],
+                self.lease_ms,
+                self.connection,
+                self._see_to_table,
             )
             self._renewer.start()
         if self.mode == "browse" and self._view.begin(self._state.now):
             self._browsed(await self._run(self._browse_call(1)))
             self._view.more = True
         return self
+
+    async def _see_to_table(self) -> None:
+        """Of a shard: do what the table asks for, as pools do with each renewal. If that fails, the
+        next renewal tries again."""
+        if self._table_steps is None:
+            return
+        try:
+            await self._table_steps()
+        except RQueueError as error:
+            log.debug("queue %s: its table of shards: %s", self._state.keys.queue, error)
 
     async def _registered(self) -> Registered:
         repeats = Repeats()

@@ -126,6 +126,8 @@ class AsyncConsumerSteps(AsyncConsumerLife):
         if self._renewer is not None and self._renewer.ended:
             await self._lose()
             raise ConsumerGone(self._state.name, queue=self._state.keys.queue)
+        if any(wake.kind == "shards" for wake in wakes):
+            await self._see_to_table()
         return [wake for wake in wakes if self.hear(wake)]
 
     # -- the end of credit (Q-54) ------------------------------------------------------------------

@@ -284,6 +284,7 @@ class AsyncQueue(AsyncQueueSettings):
             start=start,
             auto_close=auto_close,
             select=select,
+            table_steps=self.table_steps,
         )
 
     async def __aenter__(self) -> Self:

@@ -12,10 +12,14 @@ from rqueue.protocol.course import arun_course
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.sharding import advancing
 
-__all__ = ["advance"]
+__all__ = ["TableSteps", "advance"]
 
 Run = Callable[[Shard | None, ScriptCall[Any]], Awaitable[Any]]  # async
 # sync: Run = Callable[[Shard | None, ScriptCall[Any]], Any]
+
+TableSteps = Callable[[], Awaitable[ShardTable]]  # async
+# sync: TableSteps = Callable[[], ShardTable]
+"""Does what the table of a queue's shards asks for."""
 
 
 async def advance(run: Run, keys: QueueKeys) -> ShardTable:

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from rqueue.client._async.earlier_shards import Asked, known_before
 from rqueue.client._async.queue_calls import AsyncQueueCalls
-from rqueue.client._async.shard_course import advance
+from rqueue.client._async.shard_course import TableSteps, advance
 from rqueue.client._async.shard_steps import AsyncShardSteps, Step, even
 from rqueue.client._async.spread_batch import SpreadBatch
 from rqueue.errors import (
@@ -56,6 +56,7 @@ class AsyncSpread(Protocol):
     keys: QueueKeys
     settings: Settings
     _packer: JobPacker
+    table_steps: TableSteps | None
 
     def at(self, name: str) -> Self:
         """Another queue over the same connections."""
@@ -119,13 +120,16 @@ class AsyncShards(Generic[Q]):
         queue = self._queue
         name = f"{queue.name}~{shard.number}"
         if not shard.place:
-            return queue.at(name)
-        found = self._elsewhere.get(shard.place)
-        if found is None:
-            made: Any = type(queue)
-            found = made(name, settings=replace(queue.settings, url=shard.place))
-            self._elsewhere[shard.place] = found
-        return found.at(name)
+            its = queue.at(name)
+        else:
+            found = self._elsewhere.get(shard.place)
+            if found is None:
+                made: Any = type(queue)
+                found = made(name, settings=replace(queue.settings, url=shard.place))
+                self._elsewhere[shard.place] = found
+            its = found.at(name)
+        its.table_steps = self.advance
+        return its
 
     def _calls_at(self, shard: Shard) -> AsyncQueueCalls:
         found: Any = self.at(shard)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from rqueue.client._sync.shard_course import TableSteps
 from rqueue.errors import (
     ConnectionLost,
     ConsumerRefused,
@@ -60,6 +61,7 @@ class ConsumerLife(ConsumerCalls):
         select: str = "",
         connection: Connection | None = None,
         listener: WakeListener | None = None,
+        table_steps: TableSteps | None = None,
     ) -> None:
         super().__init__(
             keys,
@@ -81,6 +83,7 @@ class ConsumerLife(ConsumerCalls):
         expect("renew", renew, bool, "True or False")
         expect("history", history, bool, "True or False")
         self._renews = renew
+        self._table_steps = table_steps
         self._renewer: LeaseRenewer | None = None
         self._own_connection = connection is None
         self._connection = connection_for(client, keys) if connection is None else connection
@@ -108,13 +111,28 @@ class ConsumerLife(ConsumerCalls):
         self._listener.add(self._state.name, self._state.keys.wake(self._state.name))
         if self._renews:
             self._renewer = LeaseRenewer(
-                self._client, self._state.keys, [self._state.name], self.lease_ms, self.connection
+                self._client,
+                self._state.keys,
+                [self._state.name],
+                self.lease_ms,
+                self.connection,
+                self._see_to_table,
             )
             self._renewer.start()
         if self.mode == "browse" and self._view.begin(self._state.now):
             self._browsed(self._run(self._browse_call(1)))
             self._view.more = True
         return self
+
+    def _see_to_table(self) -> None:
+        """Of a shard: do what the table asks for, as pools do with each renewal. If that fails, the
+        next renewal tries again."""
+        if self._table_steps is None:
+            return
+        try:
+            self._table_steps()
+        except RQueueError as error:
+            log.debug("queue %s: its table of shards: %s", self._state.keys.queue, error)
 
     def _registered(self) -> Registered:
         repeats = Repeats()

@@ -125,6 +125,8 @@ class ConsumerSteps(ConsumerLife):
         if self._renewer is not None and self._renewer.ended:
             self._lose()
             raise ConsumerGone(self._state.name, queue=self._state.keys.queue)
+        if any(wake.kind == "shards" for wake in wakes):
+            self._see_to_table()
         return [wake for wake in wakes if self.hear(wake)]
 
     # -- the end of credit (Q-54) ------------------------------------------------------------------

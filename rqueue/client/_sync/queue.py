@@ -283,6 +283,7 @@ class Queue(QueueSettings):
             start=start,
             auto_close=auto_close,
             select=select,
+            table_steps=self.table_steps,
         )
 
     def __enter__(self) -> Self:

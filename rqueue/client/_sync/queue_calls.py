@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rqueue.client._sync.shard_course import TableSteps
 from rqueue.errors import ConfigError, QueueSharded, ServerError
 from rqueue.model.cancellation import Cancellation
 from rqueue.model.confirmation import Confirmation, Unconfirmed
@@ -63,6 +64,8 @@ class QueueCalls:
         self._packer = JobPacker(self.keys, given)
         self.targets: set[str] = set()
         """Queues to which jobs of transactions go, and that were asked whether they take them."""
+        self.table_steps: TableSteps | None = None
+        """Of a shard: does what the table of the shards asks for, as its consumers do."""
         self._owns = redis is None
         if redis is not None:
             require_bytes(redis)

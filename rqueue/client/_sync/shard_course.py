@@ -12,9 +12,12 @@ from rqueue.protocol.course import run_course
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.sharding import advancing
 
-__all__ = ["advance"]
+__all__ = ["TableSteps", "advance"]
 
 Run = Callable[[Shard | None, ScriptCall[Any]], Any]
+
+TableSteps = Callable[[], ShardTable]
+"""Does what the table of a queue's shards asks for."""
 
 
 def advance(run: Run, keys: QueueKeys) -> ShardTable:

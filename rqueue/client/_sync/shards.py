@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from rqueue.client._sync.earlier_shards import Asked, known_before
 from rqueue.client._sync.queue_calls import QueueCalls
-from rqueue.client._sync.shard_course import advance
+from rqueue.client._sync.shard_course import TableSteps, advance
 from rqueue.client._sync.shard_steps import ShardSteps, Step, even
 from rqueue.client._sync.spread_batch import SpreadBatch
 from rqueue.errors import (
@@ -57,6 +57,7 @@ class Spread(Protocol):
     keys: QueueKeys
     settings: Settings
     _packer: JobPacker
+    table_steps: TableSteps | None
 
     def at(self, name: str) -> Self:
         """Another queue over the same connections."""
@@ -120,13 +121,16 @@ class Shards(Generic[Q]):
         queue = self._queue
         name = f"{queue.name}~{shard.number}"
         if not shard.place:
-            return queue.at(name)
-        found = self._elsewhere.get(shard.place)
-        if found is None:
-            made: Any = type(queue)
-            found = made(name, settings=replace(queue.settings, url=shard.place))
-            self._elsewhere[shard.place] = found
-        return found.at(name)
+            its = queue.at(name)
+        else:
+            found = self._elsewhere.get(shard.place)
+            if found is None:
+                made: Any = type(queue)
+                found = made(name, settings=replace(queue.settings, url=shard.place))
+                self._elsewhere[shard.place] = found
+            its = found.at(name)
+        its.table_steps = self.advance
+        return its
 
     def _calls_at(self, shard: Shard) -> QueueCalls:
         found: Any = self.at(shard)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -92,6 +92,7 @@ def diagnose_table(places: Places, keys: QueueKeys) -> list[Finding]:
         for part in parts
         if part.shard is not None and (name := part.name) in missing
     ]
+    found += _standing(keys, parts.table, answers)
     for part in parts:
         if part.shard is not None and part.name in answers and part.shard.state != "closed":
             found += _shard(keys, parts.table, part.shard, answers[part.name])
@@ -151,6 +152,24 @@ def _shard(keys: QueueKeys, table: ShardTable, shard: Shard, its: Knows) -> Iter
     elif fences and not table.moving:
         says = f"its shard '{name}' waits for shards {fences}, and nothing is changing"
         yield _finding(keys, "stray-fence", says, name, "let it deliver")
+
+
+def _standing(
+    keys: QueueKeys, table: ShardTable, answers: Mapping[str, Knows]
+) -> Iterator[Finding]:
+    """Shards that wait for others before whose fences nothing stands any more."""
+    its = {number: answers.get(table.name(shard)) for number, shard in table.shards.items()}
+    for number in table.move.targets if table.moving else ():
+        waiting = its.get(number)
+        for source in waiting.fences.split() if waiting else ():
+            other = its.get(int(source)) if source.isdecimal() else None
+            if other is not None and other.version == table.version and not other.fence:
+                name = table.name(table.shards[number])
+                says = (
+                    f"its shard '{name}' delivers nothing: it waits for shard {source}, in which"
+                    " nothing stands before the fence any more, and nobody lifts that"
+                )
+                yield _finding(keys, "standing-fence", says, name, AGAIN)
 
 
 def _finding(keys: QueueKeys, kind: str, says: str, subject: str = "", remedy: str = "") -> Finding:

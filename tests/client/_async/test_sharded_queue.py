@@ -1,5 +1,7 @@
 """One queue that is spread over several."""
 
+from time import monotonic
+
 import pytest
 import redis
 
@@ -7,9 +9,11 @@ from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._async.sharded_queue import AsyncShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, QueueSharded, ShardsChanged, ShardsMoving
+from rqueue.inspector import Inspector
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
+from tests.support.patience import PATIENCE
 
 
 def keyed(number: int) -> Options:
@@ -79,6 +83,56 @@ async def test_a_shard_that_opens_waits_for_what_came_before(
             await consumer.settle(ack=[job.id for job in jobs if job.header.position > 15])
             assert not (await one.advance()).moving
             assert len(await later.pull()) == (await second.counts()).held > 0
+
+
+async def in_two_shards(queue: AsyncShardedQueue) -> None:
+    """Eight jobs before a shard opens, and eight behind."""
+    for number in range(8):
+        await queue.send("t", options=keyed(number))
+    assert await queue.open() == 1
+    for number in range(8):
+        await queue.send("t", options=keyed(number))
+
+
+@pytest.mark.parametrize("listens", [True, False])
+async def test_consumers_of_ones_own_lift_fences_as_pools_do(
+    server: EmbeddedRedis, queue_name: str, listens: bool
+) -> None:
+    """When the shard has a word for them, and with each renewal."""
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await in_two_shards(queue)
+        consumers = [
+            await its.consumer(jobs=9, renew=not listens, lease=2).register()
+            for its in await queue.queues()
+        ]
+        until = monotonic() + PATIENCE
+        while (await queue.counts()).ready and monotonic() < until:
+            for consumer in consumers:
+                if listens and consumer.state != "notified":
+                    await consumer.wait(0.05)
+                jobs = await consumer.pull()
+                await consumer.settle(ack=[job.id for job in jobs])
+        assert (await queue.counts()).ready == 0
+        for consumer in consumers:
+            await consumer.close()
+        assert not (await queue.table()).moving
+
+
+async def test_the_doctor_sees_a_fence_that_stands(server: EmbeddedRedis, queue_name: str) -> None:
+    async with AsyncShardedQueue(queue_name, server.url, shards=1) as queue:
+        await in_two_shards(queue)
+        first, second = await queue.queues()
+        await first.cancel_all()
+        async with first.consumer(jobs=9, renew=False) as consumer:
+            assert await consumer.pull() == []  # the marks go
+        with Inspector(server.url) as inspector:
+            doctor = inspector.doctor(wait=lambda _: None)
+            found = doctor.check_queue(queue_name)
+            assert [one.kind for one in found] == ["standing-fence"]
+            assert doctor.repair(found[0])
+            assert doctor.check_queue(queue_name) == []
+        async with second.consumer(jobs=9, renew=False) as consumer:
+            assert await consumer.pull()
 
 
 async def test_a_shard_is_drained(server: EmbeddedRedis, queue_name: str) -> None:

@@ -1,6 +1,8 @@
 # Generated from tests/client/_async/test_sharded_queue.py (`make generate`): do not edit.
 """One queue that is spread over several."""
 
+from time import monotonic
+
 import pytest
 import redis
 
@@ -8,9 +10,11 @@ from rqueue.client._sync.queue import Queue
 from rqueue.client._sync.sharded_queue import ShardedQueue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.errors import ConfigError, QueueSharded, ShardsChanged, ShardsMoving
+from rqueue.inspector import Inspector
 from rqueue.model.unique_key import UniqueKey
 from rqueue.protocol.job_packer import Call
 from rqueue.tasks.options import Options
+from tests.support.patience import PATIENCE
 
 
 def keyed(number: int) -> Options:
@@ -78,6 +82,55 @@ def test_a_shard_that_opens_waits_for_what_came_before(
             consumer.settle(ack=[job.id for job in jobs if job.header.position > 15])
             assert not (one.advance()).moving
             assert len(later.pull()) == (second.counts()).held > 0
+
+
+def in_two_shards(queue: ShardedQueue) -> None:
+    """Eight jobs before a shard opens, and eight behind."""
+    for number in range(8):
+        queue.send("t", options=keyed(number))
+    assert queue.open() == 1
+    for number in range(8):
+        queue.send("t", options=keyed(number))
+
+
+@pytest.mark.parametrize("listens", [True, False])
+def test_consumers_of_ones_own_lift_fences_as_pools_do(
+    server: EmbeddedRedis, queue_name: str, listens: bool
+) -> None:
+    """When the shard has a word for them, and with each renewal."""
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        in_two_shards(queue)
+        consumers = [
+            its.consumer(jobs=9, renew=not listens, lease=2).register() for its in queue.queues()
+        ]
+        until = monotonic() + PATIENCE
+        while (queue.counts()).ready and monotonic() < until:
+            for consumer in consumers:
+                if listens and consumer.state != "notified":
+                    consumer.wait(0.05)
+                jobs = consumer.pull()
+                consumer.settle(ack=[job.id for job in jobs])
+        assert (queue.counts()).ready == 0
+        for consumer in consumers:
+            consumer.close()
+        assert not (queue.table()).moving
+
+
+def test_the_doctor_sees_a_fence_that_stands(server: EmbeddedRedis, queue_name: str) -> None:
+    with ShardedQueue(queue_name, server.url, shards=1) as queue:
+        in_two_shards(queue)
+        first, second = queue.queues()
+        first.cancel_all()
+        with first.consumer(jobs=9, renew=False) as consumer:
+            assert consumer.pull() == []  # the marks go
+        with Inspector(server.url) as inspector:
+            doctor = inspector.doctor(wait=lambda _: None)
+            found = doctor.check_queue(queue_name)
+            assert [one.kind for one in found] == ["standing-fence"]
+            assert doctor.repair(found[0])
+            assert doctor.check_queue(queue_name) == []
+        with second.consumer(jobs=9, renew=False) as consumer:
+            assert consumer.pull()
 
 
 def test_a_shard_is_drained(server: EmbeddedRedis, queue_name: str) -> None:

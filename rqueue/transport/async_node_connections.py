@@ -13,17 +13,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from redis import exceptions as rx
-
 from rqueue.model.confirmation import Confirmation
-from rqueue.protocol.commands.server import server_info
 from rqueue.protocol.slots import Address, slot_of
 from rqueue.transport import stand_in
 from rqueue.transport.async_cluster import AsyncCluster, async_cluster_of
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.async_routed_connection import AsyncRoutedConnection
 from rqueue.transport.redis_client import is_cluster
-from rqueue.transport.server_check import ServerFacts, read_facts
+from rqueue.transport.server_check import ServerFacts
 from rqueue.transport.task_connections import CALLS_MAX, FREE_MAX, TaskConnections
 
 if TYPE_CHECKING:
@@ -73,13 +70,9 @@ class AsyncNodeConnections(TaskConnections):
             self._return(connection, closes)
 
     @staticmethod
-    async def _facts(connection: AsyncRoutedConnection) -> ServerFacts:
-        try:
-            said = await connection.command("INFO")
-        except rx.ResponseError as error:
-            raise connection.meant(error) from error
+    async def _facts(connection: AsyncConnection) -> ServerFacts:
         # that the node is one of many is how it should be
-        return replace(read_facts(server_info().read([said]), connection.url), mode="standalone")
+        return replace(await TaskConnections._facts(connection), mode="standalone")
 
     def server_of(self, key: str) -> Hashable:
         """As `TaskConnections.server_of`: the queue's node, as far as that is known."""

@@ -253,7 +253,8 @@ def check_confirmable(url: str, facts: Callable[[], ServerFacts], confirm: Confi
     if not _in_memory(url):
         try:
             found = facts()
-        except errors.RQueueError:
+        except errors.RQueueError as error:
+            _check_time(error)
             return  # the enqueue itself says what is wrong
         _refuse(found, confirm)
 
@@ -265,9 +266,17 @@ async def acheck_confirmable(
     if not _in_memory(url):
         try:
             found = await facts()
-        except errors.RQueueError:
+        except errors.RQueueError as error:
+            _check_time(error)
             return
         _refuse(found, confirm)
+
+
+def _check_time(error: errors.RQueueError) -> None:
+    """Raise the error if all the time of the enqueue has passed, which was not sent."""
+    if isinstance(error, errors.RedisTimeout) and not error.elsewhere:
+        error.outcome_unknown = False
+        raise error
 
 
 def _in_memory(url: str) -> bool:

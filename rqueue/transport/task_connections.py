@@ -15,17 +15,20 @@ from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from redis import exceptions as rx
+
 from rqueue.errors import ServerError
 from rqueue.model.confirmation import Confirmation
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol.call import Arg, ScriptCall
 from rqueue.protocol.commands.commit import after_repeat
+from rqueue.protocol.commands.server import server_info
 from rqueue.protocol.repeats import Repeats
 from rqueue.transport import stand_in
 from rqueue.transport.async_connection import AsyncConnection
 from rqueue.transport.home_loop import HomeLoop
 from rqueue.transport.redis_client import is_cluster, url_of
-from rqueue.transport.server_check import ServerFacts, afirst_look, aserver_facts
+from rqueue.transport.server_check import ServerFacts, afirst_look, aserver_facts, read_facts
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -218,7 +221,22 @@ class TaskConnections:
     async def facts(self, _key: str) -> ServerFacts:
         """What the server of a queue says of itself. Raises the tree of `rqueue.errors`."""
         self._home.enter()
-        return await aserver_facts(self._client)
+        if stand_in.name_of():
+            return await aserver_facts(self._client)
+        closes = self._closes
+        connection = self._take(_key)
+        try:
+            return await self._facts(connection)
+        finally:
+            self._return(connection, closes)
+
+    @staticmethod
+    async def _facts(connection: AsyncConnection) -> ServerFacts:
+        try:
+            said = await connection.command("INFO")
+        except rx.ResponseError as error:
+            raise connection.meant(error) from error
+        return read_facts(server_info().read([said]), connection.url)
 
     def _turns_of(self, _key: str) -> asyncio.Semaphore:
         """Whose turn it is at the server of a queue."""

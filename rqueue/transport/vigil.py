@@ -243,6 +243,11 @@ def watched(kind: type[Any]) -> type[Any]:
         _late = False
         """Whether `QUIET_S` have passed since the answer was first looked for."""
 
+        def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
+            if not self._sock:  # redis-py would go where it was before, and ask no Sentinel
+                self.connect()
+            super().send_packed_command(*args, **kwargs)
+
         def can_read(self, timeout: float = 0) -> bool:
             if not self._late:
                 quiet = min(timeout, QUIET_S)

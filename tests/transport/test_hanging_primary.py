@@ -7,8 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 
+import pytest
+
+from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
+from rqueue.embedded.server import EmbeddedRedis
+from rqueue.errors import RedisTimeout
+from rqueue.inspector import Inspector
 from rqueue.model.job import JobState
+from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from tests.support.hanging import (
     Calls,
@@ -33,11 +40,13 @@ def test_every_call_leaves_for_the_successor(replaceable: Replaceable) -> None: 
     with (
         Queue(name, settings=settings(url)) as queue,
         Queue(name, settings=settings(url)) as fresh,
+        Inspector(settings=settings(url)) as inspector,
     ):
         begun = time.monotonic()
         for id_ in ("known", "cancelled", "a-cancelled"):
             queue.send("t", options=Options(id=id_, replicas=1))
-        kinds = sync_calls(queue)
+        inspector.survey(name)
+        kinds = {**sync_calls(queue), "survey": lambda: inspector.survey(name)}
 
         def connected(call: Callable[[], object]) -> object:
             queue.job("known").state()
@@ -69,3 +78,50 @@ def test_every_call_leaves_for_the_successor(replaceable: Replaceable) -> None: 
         for id_ in ("sent", "big", "a-sent", "a-big", "fresh"):
             assert queue.job(id_).state() is JobState.READY
         assert queue.counts().ready == 5 + 2 * 600 + 1 + 2
+
+
+@pytest.mark.parametrize("connected", [True, False], ids=["connected", "not connected"])
+def test_one_server_is_waited_for_no_longer_than_a_call_takes(
+    private_server: EmbeddedRedis, connected: bool
+) -> None:
+    """Nobody takes its place: all tries of a call have the time of one, and a wait its own."""
+    limit, url = 3.0, private_server.tcp_url
+
+    async def asyncio_send() -> None:
+        async with AsyncQueue("q", settings=Settings(url=url, command_timeout=limit)) as queue:
+            if connected:
+                await queue.counts()
+            calls.ready.release()
+            await asyncio.to_thread(frozen.wait)
+            await queue.send("t")
+
+    calls, frozen = Calls(), threading.Event()
+    with Queue("q", settings=Settings(url=url, command_timeout=limit)) as queue:
+        kinds: dict[str, Callable[[], object]] = {
+            "send": lambda: queue.send("t"),
+            "confirmed": lambda: queue.send("t", options=Options(fsync=True)),
+            "counts": queue.counts,
+            "result": lambda: queue.job("any").result(1),
+        }
+
+        def made(call: Callable[[], object]) -> object:
+            if connected:
+                queue.counts()
+            calls.ready.release()
+            frozen.wait(PATIENCE)
+            return call()
+
+        for name, call in kinds.items():
+            calls.make(name, lambda call=call: made(call))  # type: ignore[misc]
+        calls.make("asyncio", lambda: asyncio.run(asyncio_send()))
+        for _ in range(len(kinds) + 1):
+            assert calls.ready.acquire(timeout=PATIENCE)
+        with hanging(private_server):
+            begun = time.monotonic()
+            frozen.set()
+            calls.join()
+        took = {name: at - begun for name, (at, _) in calls.ended.items()}
+        assert max(took.values()) < 2 * limit, took
+        assert took["result"] < limit, took
+        for name, (_, error) in calls.ended.items():
+            assert isinstance(error, RedisTimeout), (name, error)

@@ -77,7 +77,7 @@ class AsyncQueueCalls:
             self.redis = open_async_client(
                 str(given.url),
                 socket_connect_timeout=given.connect_timeout,
-                socket_timeout=given.command_timeout + 20,
+                socket_timeout=given.command_timeout,
             )
             patience = given.command_timeout
         self._transport = async_connections_for(self.redis, patience)

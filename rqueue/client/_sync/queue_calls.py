@@ -76,7 +76,7 @@ class QueueCalls:
             self.redis = open_client(
                 str(given.url),
                 socket_connect_timeout=given.connect_timeout,
-                socket_timeout=given.command_timeout + 20,
+                socket_timeout=given.command_timeout,
             )
             patience = given.command_timeout
         self._transport = connections_for(self.redis, patience)

@@ -160,6 +160,9 @@ def test_a_node_that_is_away_is_named_and_the_others_are_shown(
     assert [line.split()[0] for line in measured.stdout.splitlines()[1:]] == sorted(kept)
     doctored = run("doctor", code=1)
     assert f"node {gone} of the cluster cannot be asked" in " ".join(doctored.stdout.split())
+    assert "are served by nobody meanwhile, and no replica can take its place" in " ".join(
+        doctored.stdout.split()
+    )
     assert "2 queues" in doctored.stdout
     assert gone in run("show", "no such job", code=4).stderr
     assert kept[0] in run("show", f"{kept[0]}-1", code=0).stdout

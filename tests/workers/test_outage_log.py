@@ -17,7 +17,7 @@ REFUSED = ConnectionLost("cannot reach Redis: Error 111 connecting to h:1. Conne
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> OutageLog:
     caplog.set_level(logging.WARNING)
-    return OutageLog(logging.getLogger("tests.outage"), "supervisor: Redis")
+    return OutageLog(logging.getLogger("tests.outage"), "supervisor")
 
 
 def test_a_server_that_has_never_answered_may_want_tls(
@@ -55,3 +55,26 @@ def test_a_reason_that_lasts_is_said_too(
     lines.begins(CLOSED, 200.0)
     lines.lasts(REFUSED, 201.0 + LASTS_S)
     assert "is --url or RQUEUE_URL right?" in caplog.messages[-1]
+
+
+def test_one_line_stands_for_all_queues_of_a_node(caplog: pytest.LogCaptureFixture) -> None:
+    """Whichever of them fails first, and in whatever order they come back."""
+    caplog.set_level(logging.WARNING)
+    log = logging.getLogger("tests.outage")
+    urls = [f"redis+cluster://a:1,b:2, now {node}" for node in ("a:1", "b:2")]
+    queues = {(url, n): OutageLog(log, "supervisor", f"q{n}") for url in urls for n in range(3)}
+    for (url, _), lines in queues.items():
+        lines.known()
+        lines.begins(RedisTimeout("no answer", url=url), 100.0)
+    assert [line.partition(": no")[0] for line in caplog.messages] == [
+        "supervisor: Redis of queue q0 is gone (node a:1: its other queues too)",
+        "supervisor: Redis of queue q0 is gone (node b:2: its other queues too)",
+    ]
+    caplog.clear()
+    for lines in reversed(list(queues.values())):
+        lines.over(103.0)
+    assert caplog.messages == ["supervisor: Redis of queue q0 is back after 3.0 s"] * 2
+    caplog.clear()
+    queues[urls[0], 1].begins(RedisTimeout("no answer", url=urls[0]), 200.0)
+    queues[urls[0], 1].over(201.0)
+    assert len(caplog.messages) == 2

@@ -3,7 +3,7 @@ server is looked at alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import redis
@@ -15,6 +15,7 @@ from rqueue.inspector.doctor.server_checks import check_server
 from rqueue.protocol.cluster_view import ClusterView, OpenSlot
 from rqueue.protocol.commands.server import cluster_info, keys_in_slot, setting
 from rqueue.protocol.unreachable import silent_server
+from rqueue.text.numbers import many
 from rqueue.transport.nodes import Node, Nodes, nodes_of
 from rqueue.transport.redis_client import execute
 
@@ -27,7 +28,7 @@ def check_nodes(client: redis.Redis, wait: Callable[[float], None]) -> list[Find
     with nodes_of(client) as nodes:
         if not nodes.views and not nodes.missing:
             return _check_one(client)
-        found = [_away(address, error) for address, error in nodes.missing.items()]
+        found = [_away(nodes, address, error) for address, error in nodes.missing.items()]
         for node in nodes.nodes:
             try:
                 found += [
@@ -35,7 +36,7 @@ def check_nodes(client: redis.Redis, wait: Callable[[float], None]) -> list[Find
                 ]
                 found += _check_node(node)
             except ServerError as error:
-                found.append(_away(node.address, error))
+                found.append(_away(nodes, node.address, error))
         if nodes.views:
             found += _check_slots(nodes)
             found += _check_moves(nodes, wait)
@@ -71,11 +72,32 @@ def _at(node: Node, finding: Finding) -> Finding:
     return replace(finding, says=f"node {node.address}: {finding.says}")
 
 
-def _away(address: str, error: ServerError) -> Finding:
+def _away(nodes: Nodes, address: str, error: ServerError) -> Finding:
     return _finding(
         "node-away",
-        f"node {address} of the cluster cannot be asked, nor its queues be seen: {error}",
+        f"node {address} of the cluster cannot be asked, nor its queues be seen: {error}"
+        f"{_heirs(nodes, address)}",
     )
+
+
+def _heirs(nodes: Nodes, address: str) -> str:
+    """Which slots stand still with a master that is away, and whether a replica could take over, as
+    the others see it."""
+    for view in nodes.views.values():
+        for master in view.masters:
+            if str(master.address) == address:
+                up = len(view.replicas(master))
+                heirs = f"{many(up, 'replica')} can take" if up else "no replica can take"
+                return (
+                    f"; its {many(master.count, 'slot')} ({_ranges(master.slots)}) are served by"
+                    f" nobody meanwhile, and {heirs} its place"
+                )
+    return ""
+
+
+def _ranges(slots: Sequence[tuple[int, int]]) -> str:
+    first = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in sorted(slots)[:5])
+    return f"{first}, and {len(slots) - 5} more ranges" if len(slots) > 5 else first
 
 
 def _check_node(node: Node) -> Iterator[Finding]:
@@ -106,11 +128,9 @@ def _check_slots(nodes: Nodes) -> Iterator[Finding]:
     """Slots that nobody has, masters that are gone or alone, as the nodes see it."""
     unserved = {part for view in nodes.views.values() for part in view.unserved()}
     if unserved:
-        first = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in sorted(unserved)[:5])
-        more = f", and {len(unserved) - 5} more ranges" if len(unserved) > 5 else ""
         yield _finding(
             "slots",
-            f"no node serves the slots {first}{more}: the queues there cannot be used"
+            f"no node serves the slots {_ranges(list(unserved))}: the queues there cannot be used"
             " (redis-cli --cluster fix)",
         )
     seen: set[str] = set()

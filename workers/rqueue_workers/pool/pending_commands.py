@@ -97,8 +97,7 @@ class PendingCommands:
         self.clock = ServerClock(round((time.time() - time.monotonic()) * 1000))
         """Of this Redis."""
         self._alone = not of
-        name = f"Redis of queue {of}" if of else "Redis"
-        self._lines = OutageLog(log, f"supervisor: {name}")
+        self._lines = OutageLog(log, "supervisor", of)
         self.again: Callable[[PendingCommand], None] = self.add
         """Puts on a list what is not done with one answer: it may go on in another queue."""
         self._silent = False
@@ -169,7 +168,7 @@ class PendingCommands:
                 self._read(now)
             elif now >= self._sent_at + (patience := self._patience):
                 self._connection.close()
-                self._lost(RedisTimeout(f"no answer in {patience:g} s"), now)
+                self._lost(self._silence(patience), now)
         if self.idle and self._probes and now >= self._heard_at + self._probe_every:
             self.add(self._probe)
         away = self.gone or not self._connection.connected
@@ -201,8 +200,11 @@ class PendingCommands:
         if answered is not None:
             self._knock = None
         if answered is False:
-            self._turned_away(RedisTimeout(f"no answer in {SILENT_S:g} s"), now)
+            self._turned_away(self._silence(SILENT_S), now)
         return bool(answered)
+
+    def _silence(self, seconds: float) -> RedisTimeout:
+        return RedisTimeout(f"no answer in {seconds:g} s", url=self._connection.url)
 
     def _turned_away(self, error: ServerError, now: float) -> None:
         """A knock was in vain."""

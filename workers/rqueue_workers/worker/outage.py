@@ -35,8 +35,7 @@ class Outage:
 
     def __init__(self, of: str = "") -> None:
         self._proven = False
-        name = f"Redis of queue {of}" if of else "Redis"
-        self._lines = OutageLog(log, f"worker process {getpid()}: {name}")
+        self._lines = OutageLog(log, f"worker process {getpid()}", of)
         self.since = 0.0
         """When it began, by monotonic time; 0.0 = Redis is there."""
         self.retry_at = 0.0

@@ -20,8 +20,8 @@ EXCUSED_CODES = {0, 3}
 
 UNREACHABLE = 4
 
-DEAF_S = 2.0
-"""Seconds that a pool may need until it listens to signals."""
+DEAF_S = 15.0
+"""Seconds that a pool may need until it listens to signals, on a busy machine."""
 
 COUNTED = {
     "ack": "acked",
@@ -319,7 +319,8 @@ def exit_codes(evidence: Evidence, causes: Causes) -> Iterator[str]:
         asked = record["kind"] == "pool" and pid in signalled
         if asked and code in EXCUSED_CODES:
             continue
-        if asked and _age(evidence, pid, record["at"]) < DEAF_S:
+        lived = _age(evidence, pid, record["at"]) - causes.stood_still(pid, 0.0, record["at"])
+        if asked and lived < DEAF_S:
             continue  # the signal came before the pool could hear it
         if record["kind"] == "pool" and code == UNREACHABLE and _young(evidence, pid, record["at"]):
             continue

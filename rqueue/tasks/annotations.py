@@ -7,6 +7,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import (
@@ -19,7 +20,6 @@ from typing import (
     Union,
     get_args,
     get_origin,
-    is_typeddict,
 )
 
 from rqueue.model.json_forms import form_of
@@ -74,18 +74,18 @@ class _Builder:
 
     def build(self, annotation: Any, scope: Any, bound: Mapping[Any, Any]) -> Node:
         if isinstance(annotation, str | ForwardRef):
-            return self.build(_resolved(annotation, scope), scope, bound)
-        try:
+            return self._alias(str(annotation), _resolved(annotation, scope), scope)
+        with suppress(TypeError):  # of an annotation without a hash
             if annotation in PLAIN:
                 return PLAIN[annotation]
-        except TypeError:  # not hashable
-            raise Unreadable(f"{annotation!r} is no type") from None
         if isinstance(annotation, TypeVar):
             return self.build(bound.get(annotation, Any), scope, bound)
         if isinstance(annotation, NewType):
             return self.build(annotation.__supertype__, scope, bound)
         if hasattr(annotation, "__value__"):  # type X = ...
-            return self.build(annotation.__value__, scope, bound)
+            return self._alias(annotation, annotation.__value__, scope)
+        if isinstance(annotation, _OF_CALLS) or get_origin(annotation) is typing.Unpack:
+            return PLAIN[Any]
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
             libraries = {LIBRARIES.get(type(one).__module__.partition(".")[0]) for one in args[1:]}
@@ -98,7 +98,7 @@ class _Builder:
             return literal_node(args)
         if origin in (Union, types.UnionType):
             return self._union(args, scope, bound)
-        if origin in (typing.Required, typing.NotRequired, typing.Final, typing.ClassVar):
+        if getattr(origin, "_name", "") in _QUALIFIERS:
             return self.build(args[0], scope, bound)
         kind = origin or annotation
         if kind in _LISTS:
@@ -114,6 +114,16 @@ class _Builder:
         if isinstance(kind, type):
             return self._class(annotation, kind, args)
         raise Unreadable(f"{annotation!r} has no JSON form")
+
+    def _alias(self, name: Any, meant: Any, scope: Any) -> Node:
+        """What a name stands for, which may contain that name: `JSON = list["JSON"] | str`."""
+        known = self._classes.get(name)
+        if known is None:
+            node = self._classes[name] = Node(lambda value: value, frozenset(), False)
+            known = self.build(meant, scope, {})
+            node.read, node.kinds, node.special = known.read, known.kinds, known.special
+            node.exact = known.exact
+        return known
 
     def _inner(
         self, args: tuple[Any, ...], at: int, scope: Any, bound: Mapping[Any, Any], bare: Any = Any
@@ -159,13 +169,15 @@ class _Builder:
         nodes.sort(key=lambda node: node is PLAIN[float])
 
         def read(value: Any) -> Any:
-            found: list[Misread] = []
+            meant: Misread | None = None
             for node in nodes:
                 try:
                     return node.read(value)
                 except Misread as error:
-                    found.append(error)
-            raise max(found, key=lambda error: len(error.path))
+                    if meant is None or json_name(value) in node.kinds:
+                        meant = error
+            assert meant is not None
+            raise meant
 
         kinds = frozenset().union(*(node.kinds for node in nodes))
         return Node(read, kinds, any(node.special for node in nodes))
@@ -184,10 +196,10 @@ class _Builder:
         parts: list[tuple[str, Any, Any]] = []
         bound = dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            known = getattr(kind, "__annotations__", {})
+            known = _hints(kind)
             defaults = kind._field_defaults  # type: ignore[attr-defined]
             parts = [(n, known.get(n, Any), n in defaults) for n in kind._fields]
-        elif is_typeddict(kind):
+        elif _is_typed_dict(kind):
             required: AbstractSet[str] = kind.__required_keys__  # type: ignore[attr-defined]
             parts = [(n, its, _left_out(its, n in required)) for n, its in _hints(kind).items()]
         elif is_dataclass(kind):
@@ -212,7 +224,7 @@ class _Builder:
     ) -> Node:
         nodes: dict[str, Node] = {}
         optional = {name for name, _, left_out in parts if left_out}
-        loose = is_typeddict(kind)
+        loose = _is_typed_dict(kind)
 
         def read(value: Any) -> Any:
             if type(value) is kind and not loose:  # a `Failure`, which no JSON was
@@ -257,6 +269,17 @@ def _hints(kind: type) -> dict[str, Any]:
         return typing.get_type_hints(kind, include_extras=True)
     except Exception as error:
         raise NotKnownYet(kind.__qualname__) from error
+
+
+_OF_CALLS = (typing.ParamSpecArgs, typing.ParamSpecKwargs, typing.TypeVarTuple)
+
+_QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
+"""What stands around the type of a field, of `typing` or `typing_extensions`."""
+
+
+def _is_typed_dict(kind: type) -> bool:
+    """True also for those of `typing_extensions`, which pydantic asks for before Python 3.12."""
+    return issubclass(kind, dict) and hasattr(kind, "__required_keys__")
 
 
 def _left_out(hint: Any, required: bool) -> bool:

@@ -13,7 +13,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 from rqueue.errors import BadArguments, ConfigError, NotEncodable
 from rqueue.model.envelope import decode_result, encode_result
@@ -58,6 +58,10 @@ class Reader:
                 self._given.add(parameter.name)
                 continue
             shown.append(parameter)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                for name, its in _unpacked(parameter, function).items():
+                    one = parameter.replace(name=name, annotation=its, kind=parameter.KEYWORD_ONLY)
+                    self._names[name] = self._node(one, function)
             node = self._node(parameter, function)
             if parameter.kind is parameter.VAR_POSITIONAL:
                 self._rest = (parameter.name, node)
@@ -162,6 +166,17 @@ def readers(task: str, function: Callable[..., Any]) -> Reader | None:
     """What reads a task's arguments; None where they are plain JSON. Raises ConfigError."""
     reader = Reader(task, function)
     return reader if reader.needed else None
+
+
+def _unpacked(parameter: inspect.Parameter, function: Callable[..., Any]) -> dict[str, Any]:
+    """The keys of `**options: Unpack[Options]` and their types."""
+    annotation = annotation_of(parameter, function)
+    if get_origin(annotation) is not Unpack:
+        return {}
+    try:
+        return get_type_hints(get_args(annotation)[0], include_extras=True)
+    except Exception:  # a name for type checkers alone may raise anything
+        return {}
 
 
 def _module_of(function: Any) -> Any:

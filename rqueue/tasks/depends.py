@@ -59,7 +59,7 @@ def marker_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any
     if _is_marker(parameter.default):
         return parameter.default
     text = parameter.annotation
-    if text is parameter.empty or text in _PLAIN:
+    if text is parameter.empty or (isinstance(text, str) and text in _PLAIN):
         return None
     annotation = annotation_of(parameter, function)
     if get_origin(annotation) is Annotated:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any, get_origin
+from typing import Any, LiteralString, get_origin
 
 from rqueue.errors import NotEncodable
 from rqueue.model.envelope import encode_result
@@ -107,6 +107,7 @@ PLAIN: Mapping[Any, Node] = {
     int: _plain(int, "int"),
     float: Node(_float, frozenset(("int", "float")), False),
     str: _plain(str, "text"),
+    LiteralString: _plain(str, "text"),
     None: Node(_null, frozenset(("null",)), False),
     type(None): Node(_null, frozenset(("null",)), False),
     Any: ANY,
@@ -247,7 +248,7 @@ def literal_node(values: tuple[Any, ...]) -> Node:
 
 def library_of(kind: Any) -> str:
     """The library whose model a class is; "" for none."""
-    if hasattr(kind, "__pydantic_validator__"):
+    if hasattr(kind, "__pydantic_validator__") or hasattr(kind, "__get_pydantic_core_schema__"):
         return "pydantic"
     return "msgspec" if hasattr(kind, "__struct_fields__") else ""
 
@@ -257,6 +258,8 @@ def model_kinds(model: Any) -> Kinds:
     kind = get_origin(model) or model
     if getattr(kind, "__pydantic_root_model__", False):
         return ANY_KIND - {"null"}
+    if not hasattr(kind, "__pydantic_validator__") and not hasattr(kind, "__struct_fields__"):
+        return frozenset(("text",))  # a type of pydantic's own, such as `HttpUrl`
     struct = getattr(kind, "__struct_config__", None)
     return frozenset(("list" if struct is not None and struct.array_like else "dict",))
 

@@ -1,7 +1,8 @@
 """Arguments by annotation: there and back with the real libraries, and plain JSON left alone."""
 
 import sys
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -9,7 +10,17 @@ from enum import Enum
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
-from typing import Annotated, Any, Literal, Optional, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    Optional,
+    TypedDict,
+    TypeVar,
+    Unpack,
+)
 from uuid import UUID
 
 import annotated_types
@@ -281,3 +292,101 @@ def lambda_of(annotation: Any) -> Callable[..., Any]:
 
     work.__annotations__ = {"a": annotation}
     return work
+
+
+Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+Tree = dict[str, "Tree | date"]
+Words = typing.ParamSpec("Words")
+Content = TypeVar("Content")
+
+
+class Options(TypedDict, total=False):
+    due: date
+    note: str
+
+
+@dataclass
+class Boxed(Generic[Content]):
+    inside: Content
+    others: list[Content]
+
+
+class Held(NamedTuple, Generic[Content]):
+    inside: "Content"
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"] = "cat"
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"] = "dog"
+
+
+class Row(msgspec.Struct, array_like=True):
+    of: date
+
+
+class Left(msgspec.Struct, tag=True):
+    a: int
+
+
+class Right(msgspec.Struct, tag=True):
+    a: int
+
+
+class Numbers(pydantic.RootModel[list[int]]):
+    pass
+
+
+DAY = date(2030, 1, 31)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Boxed[date], Boxed(DAY, [DAY])),
+        (Held[date], Held(DAY)),
+        (Cat | Dog, Dog()),
+        (Annotated[Cat | Dog, pydantic.Field(discriminator="kind")], Dog()),
+        (list[Cat] | Cat | None, Cat()),
+        (Numbers | None, Numbers([1])),
+        (Row, Row(DAY)),
+        (Left | Right, Right(1)),
+        (typing.Dict[str, date], {"a": DAY}),  # noqa: UP006 - as some write it
+        (Mapping[str, date], {"a": DAY}),
+        (Sequence[date], [DAY]),
+    ],
+    ids=str,
+)
+def test_models_and_generic_types_come_back(annotation: Any, value: Any) -> None:
+    task(name="t", registry=Registry())(lambda_of(annotation)).check((value,), {})
+    assert there_and_back(annotation, value) == value
+
+
+def test_types_of_pydantic_itself_are_read_by_it() -> None:
+    made = task(name="t", registry=Registry())(lambda_of(pydantic.HttpUrl | None))
+    made.check(("https://example.org/",), {})
+    with pytest.raises(BadArguments, match="a: Input should be a valid URL"):
+        made.check(("nowhere",), {})
+
+
+def test_names_that_contain_themselves() -> None:
+    assert readers("t", lambda_of(Json)) is None
+    assert readers("t", lambda_of("Json")) is None
+    assert there_and_back(Tree, {"a": {"b": date(2030, 1, 1)}}) == {"a": {"b": date(2030, 1, 1)}}
+
+
+def test_keywords_of_a_typed_dict() -> None:
+    def work(*args: Words.args, **options: Unpack[Options]) -> None: ...
+
+    made = task(name="t", registry=Registry())(work)
+    made.check((1, date(2030, 1, 1)), {"due": date(2030, 1, 1), "note": "x", "other": 1})
+    with pytest.raises(BadArguments, match="due: expected a date"):
+        made.check((), {"due": "tomorrow"})
+    reader = readers("t", work)
+    assert reader is not None
+    assert reader((), {"due": "2030-01-01", "note": "x"})[1] == {
+        "due": date(2030, 1, 1),
+        "note": "x",
+    }

@@ -8,6 +8,7 @@ of a model is no exception.
 from __future__ import annotations
 
 import enum
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -19,9 +20,7 @@ from typing import (
     Literal,
     NamedTuple,
     NewType,
-    NotRequired,
     Optional,
-    TypedDict,
     Union,
 )
 from uuid import UUID
@@ -30,6 +29,7 @@ import msgspec
 import orjson
 import pydantic
 import pytest
+import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,9 +67,14 @@ class Safe(str):
     __slots__ = ()
 
 
-class Facts(TypedDict):
+class Facts(typing_extensions.TypedDict):
     at: datetime
-    note: NotRequired[str]
+    note: typing_extensions.NotRequired[str]
+
+
+class Parts(typing.TypedDict, total=False):
+    at: typing.Required[date]
+    more: list[Facts]
 
 
 class Pair(NamedTuple):
@@ -148,11 +153,17 @@ SCALARS = [
         st.fixed_dictionaries({"at": st.datetimes(timezones=_ZONES)}, optional={"note": _TEXT}),
         "dict",
     ),
+    row(
+        Parts,
+        st.fixed_dictionaries({"at": st.dates()}, optional={"more": st.just([])}),
+        "dict",
+        libraries=False,
+    ),
     row(Pair, st.builds(Pair, st.dates(), st.integers(0, 9)), "dict", libraries=False),
     row(Node, _NODES, "dict"),
 ]
 KEYS = [one for one in SCALARS if one.annotation in (str, date, UUID, Word)]
-_HASHED = [one for one in SCALARS if one.annotation not in (Facts, Node)]
+_HASHED = [one for one in SCALARS if one.annotation not in (Facts, Parts, Node)]
 
 
 SHAPES = ["list", "tuple", "many", "set", "dict", "optional", "union", "class"]

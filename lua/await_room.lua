@@ -30,6 +30,11 @@ local state
 --- @include "room/sound"
 failure = room_sound(base)
 if failure then return failure end
+--- @each ripen(base, queue)
+--- @if overdue
+--- @include "room/sweep"
+sweep_room(base, queue)
+--- @end
 --- @each state = room(base, queue.now, producer, { jobs = jobs, wait = wait, bytes = bytes })
 --- @end
 if not state then

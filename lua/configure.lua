@@ -11,6 +11,7 @@
 --- @include "queue/schema_stamp"
 --- @include "queue/sound"
 --- @include "queue/join"
+--- @include "order/any"
 
 local meta = KEYS[1]
 local FIRST = 1
@@ -62,7 +63,7 @@ if stamp ~= STAMP then
   local given_up = {}
   for policy in string.gmatch(string.sub(STAMP, 3), '%S+') do
     local stays = policy == 'levels' or string.find(stamp .. ' ', ' ' .. policy .. ' ', 1, true)
-    if not stays and redis.call('EXISTS', base .. 'jobs') == 1 then
+    if not stays and any_job(base) then
       return redis.error_reply('CONFLICT kind is ' .. string.sub(STAMP, 3) .. ', and the queue has jobs')
     end
     given_up[policy] = not stays

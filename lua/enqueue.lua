@@ -98,6 +98,22 @@ end
 --- @end
 
 --- @if fit
+--- @if overdue
+local overdue
+--- @each overdue = overdue(base, now)
+if overdue then
+  --- @include "queue/open"
+  --- @include "room/sweep"
+  -- first write: over its memory limit Redis refuses the whole step
+  redis.call('HINCRBY', meta, 'seq', '0')
+  --- @stamp
+  local its = queue_row(base)
+  its[1] = STAMP
+  local queue = queue_open(base, its)
+  sweep_room(base, queue)
+  levels, timer = queue.levels, redis.call('HGET', meta, 'timer')
+end
+--- @end
 local request, full, fitted = { jobs = total, gone = 0, runs = runs, now = now, bytes = 0 }, nil, false
 --- @end
 --- @if grown

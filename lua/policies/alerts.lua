@@ -1,7 +1,7 @@
---- An alert where an arrival brings the queue to a depth: one, until it has fallen below and an arrival brings it there
---- again (Q-72). The depth is the number of jobs that live: ready, blocked, scheduled or held, but no dead letters. The
+--- An alert if an arrival brings the queue to a depth: one, until it has fallen below and an arrival brings it there
+--- again; and one if the queue is as deep as that when the depth is configured (Q-72). The depth is the number of jobs that live: ready, blocked, scheduled or held, but no dead letters. The
 --- alerts stand in a stream, which any number of listeners read.
---- HOOKS: depth, grown, options, places
+--- HOOKS: depth, grown, options, configured, places
 --- META: alert_depth
 --- JOB: none
 --- KEYS: alerts
@@ -15,6 +15,9 @@
 
 --- Alerts that are kept.
 local ALERTS_MOST = 100
+
+--- Of this call: whether it configures another depth.
+local ALERTS_CHANGED = false
 
 --- What there is before `more` jobs arrive: {most=, before=}; nil where that many are no reason for an alert; an error
 --- reply where the stream is of another type.
@@ -41,8 +44,15 @@ local function alerts_grown(base, now, depth)
 end
 
 --- What may be configured, into `limits`.
-local function alerts_options(_, limits)
+local function alerts_options(base, limits, given)
   limits.alert_depth = { 0, 1000000000 }
+  local present = redis.call('HGET', base .. 'meta', 'alert_depth') or '0'
+  ALERTS_CHANGED = given.alert_depth ~= nil and given.alert_depth ~= present
+end
+
+local function alerts_configured(base, queue)
+  local most = tonumber(redis.call('HGET', base .. 'meta', 'alert_depth')) or 0
+  if ALERTS_CHANGED and most > 0 then alerts_grown(base, queue.now, { most = most }) end
 end
 
 local function alerts_places(_, found)

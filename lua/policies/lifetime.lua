@@ -1,8 +1,9 @@
 --- A queue goes by itself when its last consumer has left, some time later: if it is empty then, or with all that is in
 --- it (Q-60, A-37). Redis ends its keys, all at the same time; a consumer or a job that comes before that keeps them. A
 --- queue that never had a consumer stays. Browsers are none, and neither is who takes a job and leaves (Q-25): one
---- with no slots. `had_consumer`: "1" one came since the queue was last left; "g" such a one came in its last time.
---- HOOKS: joined, gone, options, configured, stays
+--- with no slots. `had_consumer`: "1" one came since the queue was last left; "g" such a one came in its last time; "l" the
+--- last one left while jobs waited: the queue goes when these have ended.
+--- HOOKS: joined, gone, vacated, options, configured, stays
 --- META: delete_after_ms, delete_if, had_consumer
 --- JOB: none
 --- KEYS: none

@@ -9,6 +9,7 @@
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: ring, ring_bytes
+--- @include "order/any"
 --- @include "size/note"
 --- @include "size/over"
 --- @include "size/pass"
@@ -70,7 +71,7 @@ end
 local function max_bytes_options(base, limits, given)
   limits.max_bytes = { 0, 1000000000000000 }
   if given.count_held and (given.count_held == '1') ~= room_held_counts(base)
-    and redis.call('HGET', base .. 'meta', 'weighed') == '1' and redis.call('EXISTS', base .. 'jobs') == 1 then
+    and redis.call('HGET', base .. 'meta', 'weighed') == '1' and any_job(base) then
     return redis.error_reply('CONFLICT count_held cannot change in a queue with a limit in bytes while it has jobs: let them '
       .. 'end, or purge them')
   end

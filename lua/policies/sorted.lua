@@ -9,6 +9,7 @@
 --- FAST: no
 --- STRUCTURE: none
 --- EXCLUDES: groups, hold, refusals, flows, limits, front, shard, shares
+--- @include "order/any"
 --- @include "order/member"
 --- @include "order/score"
 
@@ -118,7 +119,7 @@ end
 --- What may be configured, into `limits`. Keys are noted in one order.
 local function sorted_options(base, limits, given)
   limits.descending = { 0, 1 }
-  if given.descending and redis.call('EXISTS', base .. 'jobs') == 1
+  if given.descending and any_job(base)
     and (redis.call('HGET', base .. 'meta', 'descending') or '0') ~= given.descending then
     return redis.error_reply('CONFLICT sort cannot change while the queue has jobs: let them end, or purge them')
   end

@@ -92,15 +92,20 @@ def test_the_last_hundred_are_kept(q: QueueFixture) -> None:
 
 
 @one_kind
-def test_a_queue_that_is_above_already_alerts_when_it_comes_there_again(q: QueueFixture) -> None:
+def test_a_queue_that_is_above_already_alerts_when_that_is_configured(q: QueueFixture) -> None:
+    """Q-72."""
     q.put("1", "2", "3")
     q.queue.configure(alert_depth=2)
+    assert alerts(q) == [(3, 2)]
+    q.queue.configure(alert_depth=2, max_deliveries=5)
     q.put("4")
-    assert alerts(q) == []
+    assert alerts(q) == [(3, 2)], "one until it has fallen"
+    q.queue.configure(alert_depth=4)
+    assert alerts(q) == [(3, 2), (4, 4)]
     q.queue.configure(alert_depth=0)
     assert q.purge() == 4
     q.put("5", "6")
-    assert alerts(q) == []
+    assert alerts(q) == [(3, 2), (4, 4)]
     for wrong in (-1, 1.5, "3"):
         with pytest.raises(ConfigError, match="alert_depth"):
             q.queue.configure(alert_depth=wrong)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Bounded queues: what fits, who waits for room, and who goes in."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -16,7 +17,7 @@ from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
 from tests.support.producers import KINDS, Producers, producing
-from tests.support.queue_fixture import QueueFixture, ids, one_kind
+from tests.support.queue_fixture import QueueFixture, every_place, ids, one_kind
 
 
 @pytest.fixture(params=KINDS)
@@ -228,3 +229,27 @@ def test_what_follows_a_job_is_let_in_with_its_ack(q: QueueFixture) -> None:
     with pytest.raises(QueueFull), q.queue.transaction() as alone:
         alone.send("t")
     assert full(q).waiting == 2
+
+
+@every_place
+@pytest.mark.parametrize("bound", [{"max_jobs": 2}, {"max_bytes": 25}], ids=str)
+@pytest.mark.parametrize("expired", ["end", "dead"])
+def test_what_has_expired_makes_room(q: QueueFixture, bound: dict[str, Any], expired: Any) -> None:
+    """A-23: also if nobody serves the queue."""
+    q.queue.configure(**bound, expired=expired)
+    q.put("a", "b", ttl=1)
+    assert full(q)
+    move_time(q.queue, 2000)
+    q.put("c", ttl=9)
+    q.put("d")
+    assert full(q)
+    assert q.queue.counts().ready == 2
+
+
+@one_kind
+def test_a_producer_does_not_wait_for_what_has_expired(q: QueueFixture) -> None:
+    q.queue.configure(max_jobs=2, overflow="block")
+    q.put("a", "b", ttl=1)
+    move_time(q.queue, 2000)
+    answer = execute(q.queue.redis, await_room(q.queue.keys, "waits", 1, 60_000))
+    assert answer == "granted"

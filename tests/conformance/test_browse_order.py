@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from rqueue.inspector.jobs import jobs_page
+from rqueue.protocol.credit import GrantCredit
 from rqueue.testing import move_time
 from tests.support.queue_fixture import QueueFixture, ids, one_kind
 
@@ -83,3 +84,24 @@ def test_pages_of_ready_jobs_are_in_the_order_of_delivery(
         delivered += ids(jobs)
         c.ack(jobs[0])
     assert shown == delivered
+
+
+@pytest.mark.parametrize("how", ["receive", "pull", "iterate"])
+def test_a_browser_closes_at_the_tail_though_its_grant_is_used_up(
+    q: QueueFixture, how: str
+) -> None:
+    """Q-29: a lack of credit is no tail, and the tail is one all the same."""
+    q.put(*"abc")
+    for grant, closes in ((3, True), (2, False)):
+        credit = GrantCredit(grant)
+        browser = q.queue.consumer(mode="browse", credit=credit, auto_close=True, renew=False)
+        browser.register()
+        seen = [job.id for job in browser] if how == "iterate" else []
+        while how == "receive" and (job := browser.receive(0)):
+            seen.append(job.id)
+        while how == "pull" and (page := browser.pull()):
+            seen += ids(page)
+        assert seen == [*"abc"][:grant]
+        assert (browser.name not in q.look().consumers) == closes
+        if not closes:
+            browser.close()

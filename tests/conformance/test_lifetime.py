@@ -1,6 +1,7 @@
 """Queues that go by themselves when their last consumer has left."""
 
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from rqueue.protocol import commands
 from rqueue.testing import housekeeping, move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
-from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.queue_fixture import QueueFixture, every_place, ids
 
 HOUR = 3_600_000
 
@@ -154,3 +155,53 @@ def test_an_alternate_queue_stays(q: QueueFixture) -> None:
     assert not ends(q)
     with pytest.raises(ConfigError, match="delete_if"):
         q.queue.configure(delete_if="sometimes")  # type: ignore[arg-type]
+
+
+@every_place
+@pytest.mark.parametrize("end", ["cancel", "expire", "purge", "get", "ack"])
+def test_an_empty_queue_goes_with_its_last_job_too(q: QueueFixture, end: str) -> None:
+    """A-37: the last consumer left while that job waited."""
+    q.queue.configure(delete_if="empty", delete_after=3600)
+    q.put("a")
+    q.own(1).close()
+    assert not ends(q)
+    if end == "cancel":
+        q.queue.job("a").cancel()
+    elif end == "expire":
+        q.queue.expire("a")
+    elif end == "purge":
+        assert q.purge() == 1
+    elif end == "get":
+        assert q.queue.get() is not None
+    else:
+        consumer = q.own(1)
+        consumer.ack(consumer.pull()[0])
+        consumer.close()
+    assert ends(q)
+
+
+@every_place
+def test_elements_of_ended_jobs_are_no_jobs(q: QueueFixture) -> None:
+    """Q-09: they stand in their lists until a pull passes them."""
+    q.queue.configure(delete_if="empty", delete_after=3600)
+    q.put("a")
+    q.queue.job("a").cancel()
+    q.own(1).close()
+    assert ends(q)
+
+
+@every_place
+@pytest.mark.parametrize(
+    ("before", "after"), [({}, {"sticky": 16}), ({"dead_letters": False}, {"kind": "plain"})]
+)
+def test_nor_do_they_keep_a_queue_from_another_kind(
+    q: QueueFixture, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    if before:
+        q.queue.configure(**before)
+    q.put("a", "b")
+    q.queue.job("a").cancel()
+    q.queue.job("b").cancel()
+    q.queue.configure(**after)
+    q.put("c")
+    assert ids(q.own(9).pull()) == ["c"]

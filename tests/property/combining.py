@@ -102,9 +102,11 @@ class Combined:
             raise
         except RQueueError as error:
             self.said[-1] += f" refused: {error}"
-            # what was due when a producer came is ready
-            due = [ms for ms in self.before.scores("scheduled").values() if ms <= self.before.now]
-            self.look(unchanged=not due or call.script != "enqueue")
+            # what was due when a producer came is ready, and what was over has ended
+            times = [*self.before.scores("scheduled").values()]
+            times += self.before.scores("expiring").values()
+            due = [ms for ms in times if ms <= self.before.now]
+            self.look(unchanged=not due or call.script not in ("commit", "enqueue"))
             return None
         finally:
             self.asks = ""

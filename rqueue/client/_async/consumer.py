@@ -78,6 +78,8 @@ class AsyncConsumer(AsyncConsumerCommit):
                 self._state.joined()
                 step = self._next_step()
                 if step == "over":
+                    if self.auto_close:
+                        await self._close_at_tail()
                     return False
                 # sync: if step == "full":
                 # sync:     raise self._full()

@@ -210,9 +210,18 @@ class AsyncConsumerSteps(AsyncConsumerLife):
                 else:  # no page says that the queue was deleted
                     await self._run(self._state.interest_call(self._state.next_window()))
                 return []
-        if jobs and not self._state.next_window().jobs:
-            self._state.state = await self._run(self._state.interest_call(NO_CREDIT))
+        if not self._state.next_window().jobs:
+            if jobs:
+                self._state.state = await self._run(self._state.interest_call(NO_CREDIT))
+            elif self.auto_close:
+                await self._close_at_tail()
         return jobs
+
+    async def _close_at_tail(self) -> None:
+        """Close a browser whose grant is used up if nothing waits behind its cursor."""
+        page = await self._run(commands.browse(self._state.keys, self._view.cursor, 1))
+        if not (page.jobs or page.more):
+            await self.close()
 
     async def _removed(self, jobs: list[Delivery]) -> list[Delivery]:
         """What may be returned: of a consumer that does not ack, those jobs that the queue has

@@ -79,6 +79,8 @@ class Consumer(ConsumerCommit):
                 self._state.joined()
                 step = self._next_step()
                 if step == "over":
+                    if self.auto_close:
+                        self._close_at_tail()
                     return False
                 if step == "full":
                     raise self._full()

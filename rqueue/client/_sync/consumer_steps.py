@@ -207,9 +207,18 @@ class ConsumerSteps(ConsumerLife):
                 else:  # no page says that the queue was deleted
                     self._run(self._state.interest_call(self._state.next_window()))
                 return []
-        if jobs and not self._state.next_window().jobs:
-            self._state.state = self._run(self._state.interest_call(NO_CREDIT))
+        if not self._state.next_window().jobs:
+            if jobs:
+                self._state.state = self._run(self._state.interest_call(NO_CREDIT))
+            elif self.auto_close:
+                self._close_at_tail()
         return jobs
+
+    def _close_at_tail(self) -> None:
+        """Close a browser whose grant is used up if nothing waits behind its cursor."""
+        page = self._run(commands.browse(self._state.keys, self._view.cursor, 1))
+        if not (page.jobs or page.more):
+            self.close()
 
     def _removed(self, jobs: list[Delivery]) -> list[Delivery]:
         """What may be returned: of a consumer that does not ack, those jobs that the queue has

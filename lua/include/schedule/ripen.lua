@@ -4,31 +4,15 @@
 --- @include "schedule/promote"
 
 --- A job is due by the clock, and becomes ready in the next step that looks. A step that compares jobs with each other,
---- or passes something on, looks first: it finds the queue as if each job had become ready at the moment it was due.
+--- or passes something on, looks first: it finds the queue as if each job had become ready at the moment it was due. Ticks
+--- of schedules become jobs in pulls and renewals alone: which of them are missed depends on who looks.
 
 --- Rounds of PROMOTE_MAX jobs that one step makes ready at the most.
 local RIPEN_ROUNDS = 4
 
---- Make ticks into jobs that are due. False if a key is damaged: nothing is changed then.
-local function ripen_ticks(base, queue)
-  --- @if fires
-  if queue.paused then return true end
-  local fires
-  --- @each fires = fires(base, queue)
-  if fires then
-    --- @include "queue/sound"
-    --- @include "queue/sound_jobs"
-    if sound_fault(base, '9,8,7,6,5,4,3,2,1,0') or sound_jobs(base, fires.tags) then return false end
-    --- @each fire(base, queue, fires)
-  end
-  --- @end
-  return true
-end
-
 --- `taker`: the consumer that looks for work in this step; without one, consumers are notified of the new ready jobs. A
 --- damaged key leaves everything as it was: the step itself, or the next pull, meets that key and names it.
 local function ripen_due(base, queue, taker)
-  if not ripen_ticks(base, queue) then return end
   local opened, all = queue.opened, 0
   queue.opened = 0
   for _ = 1, RIPEN_ROUNDS do

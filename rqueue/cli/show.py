@@ -26,11 +26,15 @@ from rqueue.protocol.waiting import why_it_waits
 from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
+    from rqueue.inspector import Inspector
     from rqueue.protocol.commands.limit_notes import LimitUse
     from rqueue.protocol.commands.share_notes import ShareTurn
 
 NO_ATTEMPT = {"Rejected": "rejected by hand", "JobExpired": "expired"}
 """What ended a job without an attempt, by the type in its cause."""
+
+ROWS = 1000
+"""The rows of the history among which the reason of a job that was put off is looked for."""
 
 DEATHS = {
     "exhausted": "its attempts are exhausted",
@@ -88,6 +92,7 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         if look.job.state is JobState.HELD:
             call = await_result(inspector.keys(look.job.queue), id, wait=False)
             began_ms = execute(server, call, queue=look.job.queue).began_ms
+        put_off = _put_off(inspector, look.job)
     part = None
     if look.job.share and look.job.state is JobState.READY:
         part = _part(target, look.job)
@@ -114,14 +119,26 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
             document["limits"] = [one._asdict() for one in limits]
         if look.job.state is JobState.HELD:
             document["began"] = iso(began_ms)
+        if put_off:
+            document["put_off"] = put_off
         print_json(document)
         return
-    print_job(look.job, look.place, look.now, reason, began_ms, owner, part)
+    print_job(look.job, look.place, look.now, reason, began_ms, owner, part, put_off)
     if below:
         echo()
         echo("waits for" if look.job.state is JobState.DEFERRED else "waited for", bold=True)
         for line in below:
             echo(f"  {line}")
+
+
+def _put_off(inspector: Inspector, job: JobInfo) -> str:
+    """The reason that a waiting job gave when it ran last, if that was not long ago; "" if there is
+    none, or it was not put off."""
+    if job.state not in (JobState.READY, JobState.SCHEDULED) or job.deliveries <= job.attempts:
+        return ""
+    rows, _ = inspector.last_rows(job.queue, ROWS)
+    last = next((row for row in reversed(rows) if row["id"] == job.id), None)
+    return str(last["error"]) if last and last["outcome"] in ("snooze", "refuse") else ""
 
 
 def limits_words(texts: Sequence[str]) -> list[str]:
@@ -170,10 +187,12 @@ def print_job(
     began_ms: int = 0,
     owner: str = "",
     turn: ShareTurn | None = None,
+    put_off: str = "",
 ) -> None:
     """A job for people. `reason`: why it waits, where that is not its turn alone. `began_ms`: since
     when it runs, of one that is held and has begun. `owner`: the job that has its unique key.
-    `turn`: of a ready job of a share, how that takes turns."""
+    `turn`: of a ready job of a share, how that takes turns. `put_off`: the reason that it gave for
+    its `Snooze` or `Refuse`."""
     live = not job.ended_ms or job.state is JobState.DEAD
 
     def when(ms: int) -> str:
@@ -203,6 +222,7 @@ def print_job(
             "queue": job.queue,
             "state": state,
             "parked": (job.cause or {}).get("message") if job.state is JobState.PARKED else "",
+            "put off": put_off,
             "task": job.task,
             "arguments": _json(job.args) if job.args else "",
             "keywords": _json(job.kwargs) if job.kwargs else "",

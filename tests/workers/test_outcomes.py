@@ -1,10 +1,13 @@
 """What becomes of a job in a worker process: each way to end, and what is kept of it."""
 
+import re
 from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
+from rqueue.cli.root import cli
 from rqueue.errors import JobFailed
 from rqueue.model.causes import why_dead
 from rqueue.model.envelope import pack
@@ -117,6 +120,17 @@ def test_snooze_waits_and_is_not_counted(workers: WorkerFixture) -> None:
         ("snooze", "Snooze: too early"),
         ("ack", ""),
     ]
+
+
+def test_a_job_that_is_put_off_shows_its_reason(workers: WorkerFixture) -> None:
+    workers.child()
+    job = workers.send("c.snooze", f"{workers.name}:k", 600)
+    eventually(lambda: workers.counts().scheduled == 1, "the snooze")
+    command = ["show", job.id, "-q", workers.queue.name, "--url", workers.url]
+    said = CliRunner().invoke(cli, command).output
+    assert re.search(r"put off +Snooze: too early", said)
+    document = orjson.loads(CliRunner().invoke(cli, [*command, "--json"]).output)
+    assert document["put_off"] == "Snooze: too early"
 
 
 @pytest.mark.parametrize(

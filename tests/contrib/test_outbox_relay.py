@@ -271,3 +271,32 @@ def test_a_relay_that_is_wrong_is_found(
     else:
         pytest.fail("it was not found")
     shop.engine.dispose()
+
+
+def test_two_relays_at_the_first_jobs_of_a_queue(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both see the jobs before either has numbered them: neither fails, and each job is sent."""
+    shop.order(*range(9))
+    both, number = threading.Barrier(2, timeout=PATIENCE), EngineStore._number
+
+    def together(self: EngineStore, *args: Any) -> None:
+        with suppress(threading.BrokenBarrierError):
+            both.wait()
+            both.abort()  # later ones go on at once
+        number(self, *args)
+
+    def moves(relay: Relay) -> None:
+        moved.append(relay.move_all())
+
+    monkeypatch.setattr(EngineStore, "_number", together)
+    moved: list[int] = []
+    relays = [shop.relay, shop.outbox.relay(shop.engine)]
+    threads = [threading.Thread(target=moves, args=(relay,)) for relay in relays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert len(moved) == 2, "one of them has failed"
+    assert sum(moved) >= 9
+    assert (shop.waiting(), shop.written()) == ([*range(9)], [])

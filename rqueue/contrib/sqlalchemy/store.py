@@ -14,12 +14,12 @@ from sqlalchemy import (
     Select,
     delete,
     func,
-    insert,
     select,
     text,
     tuple_,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from rqueue.contrib.outbox.store import (
@@ -35,6 +35,8 @@ from rqueue.contrib.outbox.workflows import Fresh, Unsent, sendable
 from rqueue.contrib.sqlalchemy.tables import OutboxTables, now_ms
 
 __all__ = ["EngineStore"]
+
+INSERTS: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
 
 @dataclass(slots=True)
@@ -143,10 +145,12 @@ class EngineStore:
         this = batches.c.queue == queue
         next_ = update(batches).where(this).values(number=batches.c.number + 1)
         if connection.execute(next_).rowcount == 0:
-            first = {"queue": queue, "source": uuid4().hex, "number": 1}
-            connection.execute(insert(batches).values(first))
+            # another relay may be here for the first time too
+            insert = INSERTS[connection.dialect.name](batches).on_conflict_do_nothing()
+            connection.execute(insert.values(queue=queue, source=uuid4().hex, number=0))
+            connection.execute(next_)
         number = select(batches.c.number).where(this).scalar_subquery()
-        those = update(outbox).where(outbox.c.seq.in_(seqs))
+        those = update(outbox).where(outbox.c.seq.in_(seqs) & outbox.c.batch.is_(None))
         connection.execute(those.values(batch=number))
 
     def _batch(self, connection: Connection, queue: str) -> Taken:

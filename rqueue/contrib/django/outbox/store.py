@@ -126,8 +126,12 @@ class DjangoStore:
         """Give the next number of a queue to these jobs."""
         batches = OutboxBatch.objects.using(self.alias)
         if not batches.filter(queue=queue).update(number=F("number") + 1):
-            batches.create(queue=queue, source=uuid4().hex, number=1)
-        self._jobs.filter(id__in=ids).update(batch=batches.get(queue=queue).number)
+            # another relay may be here for the first time too
+            first = OutboxBatch(queue=queue, source=uuid4().hex, number=0)
+            batches.bulk_create([first], ignore_conflicts=True)
+            batches.filter(queue=queue).update(number=F("number") + 1)
+        number = batches.get(queue=queue).number
+        self._jobs.filter(id__in=ids, batch=None).update(batch=number)
 
     def _batch(self, queue: str) -> Taken:
         batches = OutboxBatch.objects.using(self.alias).annotate(now_ms=NowMs())

@@ -202,7 +202,7 @@ class StageFraming:
         self.send(command)
         return self.read()
 
-    def read(self) -> Any:
+    def read(self, *, blocked: bool = False) -> Any:
         its, world = self._connection, self._connection.world
         if its.kept:
             its.wait()
@@ -211,7 +211,7 @@ class StageFraming:
             its.owner.freeze()
             world.stage.wait(lambda: True)
         its.owner.freezes = max(0, its.owner.freezes - 1)
-        reply = self.real.read()
+        reply = self.real.read(blocked=blocked)
         world.catch_up()
         world.note(f"{its.owner.base} reads {str(reply)[:300]}")
         if its.lose or its.queue in world.away:

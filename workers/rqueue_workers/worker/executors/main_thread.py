@@ -102,8 +102,9 @@ class MainThreadExecutor:
         begun = started = clock()
         limit = begun + SETTLE_S
         count = 0
-        # before this it may be too old, by `Subscription.is_old`
-        recent = (begun - subscription.trust_s) * 1000 + subscription.clock.offset
+        # what was acquired before this may be too old, by `Subscription.is_old`
+        recent = int((begun - subscription.trust_s) * 1000 + subscription.clock.offset)
+        seen = -1  # those that came with one reply have one time
         recycling = self._recycling
         most = recycling.room(BATCH) if recycling.active else BATCH
         while count < most:
@@ -111,19 +112,23 @@ class MainThreadExecutor:
                 id_, value, acquired = popleft()
             except IndexError:
                 break
-            if acquired < recent and subscription.is_old(id_, acquired, begun):
-                subscription.todo.appendleft((id_, value, acquired))
-                subscription.doubtful = True
-                break
+            if acquired is not seen:
+                if acquired >= recent:
+                    seen = acquired
+                elif subscription.is_old(id_, acquired, begun):
+                    subscription.todo.appendleft((id_, value, acquired))
+                    subscription.doubtful = True
+                    break
             head, _, body = value.partition(b";")
             again = head.count(b",") > 1
-            if again and subscription.expires(id_, value, started):
-                continue
-            if again and (count or subscription.pending) and has_crashed(value):
-                # if it crashes once more, what ended before it shall not run again
-                subscription.todo.appendleft((id_, value, acquired))
-                subscription.settle_first = True
-                break
+            if again:
+                if subscription.expires(id_, value, started):
+                    continue
+                if (count or subscription.pending) and has_crashed(value):
+                    # if it crashes once more, what ended before it shall not run again
+                    subscription.todo.appendleft((id_, value, acquired))
+                    subscription.settle_first = True
+                    break
             try:
                 parts = loads(body)
                 if len(parts) == 2:

@@ -91,7 +91,7 @@ class AsyncWakeListener:
     async def _read(self, keys: dict[bytes, str]) -> list[Wake]:
         try:
             async with asyncio.timeout(LISTEN_S + SLACK_S):
-                reply = await self._connection.read()
+                reply = await self._connection.read(blocked=True)
         except TimeoutError as error:
             self._stale = True
             raise RedisTimeout("no answer from Redis in time", url=self._connection.url) from error

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +28,7 @@ from tests.support.patience import PATIENCE
 from tests.support.redis_cluster import SmallCluster
 from tests.support.redis_server import Servers
 from tests.support.sentinels import BehindSentinels, port_of
+from tests.support.vanishing import VanishingPrimary
 
 BIG = "x" * 8_000_000
 """More than the sockets of both sides hold: the command is not even written."""
@@ -37,12 +38,14 @@ OWN_S = PATIENCE * 2
 
 
 class Replaceable(Protocol):
-    """A primary that another server replaces when it hangs. `queue`: the name of one that is there.
-    `primary`: its server."""
+    """A primary that another server replaces when it hangs. `queue`: the name of one that is
+    there."""
 
     url: str
     queue: str
-    primary: EmbeddedRedis
+
+    def hung(self) -> AbstractContextManager[None]:
+        """It gives no answer inside."""
 
     def successor(self) -> bool:
         """Whether another one is known to have its place."""
@@ -57,6 +60,9 @@ class SentinelPrimary:
         self._behind = behind
         self.url = behind.url
         self.primary = behind.servers[0]
+
+    def hung(self) -> AbstractContextManager[None]:
+        return hanging(self.primary)
 
     def successor(self) -> bool:
         return self._behind.named() not in (None, port_of(self.primary))
@@ -74,6 +80,9 @@ class ClusterPrimary:
         self.queue = cluster.queue_on(node, like)
         self.primary = node.server
 
+    def hung(self) -> AbstractContextManager[None]:
+        return hanging(self.primary)
+
     def successor(self) -> bool:
         """All others have heard of it."""
         return all(
@@ -82,7 +91,19 @@ class ClusterPrimary:
         )
 
 
-@pytest.fixture(params=["sentinels", "cluster"])
+@pytest.fixture(
+    params=[
+        "sentinels",
+        "cluster",
+        pytest.param(
+            "host that vanishes",
+            marks=[
+                pytest.mark.long,
+                pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces take root"),
+            ],
+        ),
+    ]
+)
 def replaceable(
     request: pytest.FixtureRequest,
     servers: Servers,
@@ -92,6 +113,13 @@ def replaceable(
     if request.param == "cluster":
         options = {"cluster-require-full-coverage": "no"}
         yield ClusterPrimary(make_cluster(replicas=1, **options))
+        return
+    if request.param == "host that vanishes":
+        away = VanishingPrimary(servers, tmp_path)
+        try:
+            yield away
+        finally:
+            away.stop()
         return
     behind = BehindSentinels(servers, tmp_path)
     try:

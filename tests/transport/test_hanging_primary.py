@@ -61,7 +61,7 @@ def test_every_call_leaves_for_the_successor(replaceable: Replaceable) -> None: 
         for _ in range(len(kinds) + 1):
             assert calls.ready.acquire(timeout=PATIENCE)
         took = time.monotonic() - begun
-        with hanging(replaceable.primary):
+        with replaceable.hung():
             frozen.set()
             calls.make("fresh", lambda: fresh.send("t", options=Options(id="fresh")))
             until(replaceable.successor, "a successor", PATIENCE)

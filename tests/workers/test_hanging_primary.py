@@ -11,7 +11,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.tasks.options import Options
 from rqueue_workers.exit_codes import Exit
-from tests.support.hanging import OWN_S, Replaceable, hanging, replaceable, settings  # noqa: F401
+from tests.support.hanging import OWN_S, Replaceable, replaceable, settings  # noqa: F401
 from tests.support.patience import PATIENCE, until
 from tests.workers.pools import Pool, started
 
@@ -41,7 +41,7 @@ def test_workers_that_settle_go_on_at_the_successor(
         for n in range(2):
             started(notes.redis, f"{key}{n}")
         took = time.monotonic() - begun
-        with hanging(replaceable.primary):
+        with replaceable.hung():
             for n in range(2):
                 notes.redis.lpush(f"{key}{n}:go", "end")
             until(replaceable.successor, "a successor", PATIENCE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rqueue.cli.output import Column, json_option, print_json, print_table, size, span
+from rqueue.cli.output import Column, echo, json_option, print_json, print_table, size, span
 from rqueue.cli.target import Target, connection_options, pass_target
 
 
@@ -62,3 +62,6 @@ def consumers(target: Target, /, queue: str, as_json: bool) -> None:
         ],
         empty=f"queue '{queue}' has no consumer",
     )
+    for info in found:
+        for one in info.stopping:
+            echo(f"{one} in {info.name}")

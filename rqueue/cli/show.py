@@ -27,6 +27,7 @@ from rqueue.text.numbers import many
 
 if TYPE_CHECKING:
     from rqueue.inspector import Inspector
+    from rqueue.protocol.commands.admin import Stopping
     from rqueue.protocol.commands.limit_notes import LimitUse
     from rqueue.protocol.commands.share_notes import ShareTurn
 
@@ -89,6 +90,10 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
                 member_at(look.job.level, look.job.position, id),
             )
             used = execute(server, asked_of, queue=look.job.queue)
+        stopping = None
+        if look.job.state is JobState.CANCELLED:
+            asked_stop = commands.read_stop(inspector.keys(look.job.queue), id)
+            stopping = execute(server, asked_stop, queue=look.job.queue)
         if look.job.state is JobState.HELD:
             call = await_result(inspector.keys(look.job.queue), id, wait=False)
             began_ms = execute(server, call, queue=look.job.queue).began_ms
@@ -106,6 +111,8 @@ def show(target: Target, /, id: str, queue: str | None, as_json: bool) -> None:
         unheard=why_unheard(look.job, facts, consumers),
         limits=full_limits(limits, used),
     )
+    if stopping is not None:
+        reason = _runs_on(stopping)
     if as_json:
         from rqueue.cli.documents import job_document
 
@@ -139,6 +146,19 @@ def _put_off(inspector: Inspector, job: JobInfo) -> str:
     rows, _ = inspector.last_rows(job.queue, ROWS)
     last = next((row for row in reversed(rows) if row["id"] == job.id), None)
     return str(last["error"]) if last and last["outcome"] in ("snooze", "refuse") else ""
+
+
+def _runs_on(found: Stopping) -> str:
+    """What is known of the code of a cancelled job that was to be stopped so long ago; "" if it
+    has ended, or nobody asked for that."""
+    if found.stage in ("", "ended"):
+        return ""
+    was = "was interrupted" if found.stage == "delivered" else "is to be stopped"
+    if found.kill:
+        was += ", its process to be killed"
+    if found.gone:
+        return f"its code {was}; its worker's lease has ended, and it may run still"
+    return f"its code {was}; cancelled {span(found.now - found.at_ms)} ago, still runs"
 
 
 def limits_words(texts: Sequence[str]) -> list[str]:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import redis
 
+from rqueue.protocol.commands.admin import read_stop
 from rqueue.protocol.commands.consumer_rows import (
     ConsumerRow,
     Leases,
     consumer_row,
     held_ids,
     leases,
+    noted_ids,
     registered_names,
 )
 from rqueue.protocol.keys import QueueKeys
 from rqueue.transport.redis_client import execute, execute_all
+
+
+class RunsOn(NamedTuple):
+    """A cancelled job whose code was to be stopped, `ms` ago, and is not known to have ended."""
+
+    consumer: str
+    id: str
+    ms: int
+
+    def __str__(self) -> str:
+        return f"job '{self.id}' was cancelled {self.ms / 1000:.0f} s ago, and its code still runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +41,7 @@ class ConsumerInfo:
     limit). `held`: jobs that it holds; `held_bytes` is kept only where it has a window in bytes.
     `lease_left_ms`: below 0 its lease ended. `slots`: jobs it can run at once. `since_ms`: when it
     registered, ms. `unread`: wake-ups that it has not read. `standby`: 0 = it takes jobs, else its
-    place among those that stand by.
+    place among those that stand by. `stopping`: cancelled jobs whose code still runs.
     """
 
     name: str
@@ -46,6 +61,7 @@ class ConsumerInfo:
     unread: int
     timer: bool
     standby: int = 0
+    stopping: tuple[RunsOn, ...] = ()
 
 
 def list_consumers(client: redis.Redis, keys: QueueKeys) -> list[ConsumerInfo]:
@@ -53,11 +69,27 @@ def list_consumers(client: redis.Redis, keys: QueueKeys) -> list[ConsumerInfo]:
     registered = execute(client, leases(keys))
     names = sorted(registered.ends)
     rows = execute_all(client, [consumer_row(keys, name) for name in names])
+    stopping = code_that_runs_on(client, keys, names)
     return [
-        _info(name, keys.queue, row, registered)
+        replace(
+            _info(name, keys.queue, row, registered),
+            stopping=tuple(one for one in stopping if one.consumer == name),
+        )
         for name, row in zip(names, rows, strict=True)
         if row.fields  # else it left between two looks
     ]
+
+
+def code_that_runs_on(client: redis.Redis, keys: QueueKeys, among: Sequence[str]) -> list[RunsOn]:
+    """The cancelled jobs that still run in these consumers, as far as they run for long."""
+    noted = execute_all(client, [noted_ids(keys, name) for name in among])
+    found = []
+    for name, ids in zip(among, noted, strict=True):
+        for id_ in ids:
+            stop = execute(client, read_stop(keys, id_), queue=keys.queue)
+            if stop.stage in ("requested", "delivered") and not stop.gone:
+                found.append(RunsOn(name, id_, stop.now - stop.at_ms))
+    return found
 
 
 def held_by_consumer(client: redis.Redis, keys: QueueKeys) -> dict[str, list[str]]:

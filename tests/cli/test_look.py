@@ -243,6 +243,25 @@ def test_show(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     assert '{"answer":42}' in run("show", "j000").stdout
 
 
+def test_show_says_whether_code_that_was_cancelled_runs_on(
+    run: Run, read: Read, queue: Queue, consumer: Make
+) -> None:
+    queue.send("t", options=Options(id="on"))
+    worker = consumer(jobs=1)
+    worker.pull()
+    queue.cancel("on", running=True)
+    assert "is to be stopped; cancelled" in run("show", "on").stdout
+    assert "still runs" in read("show", "on")["reason"]
+    queue.redis.hset(queue.keys.running(worker.name), "on", "1,2,3")  # as a supervisor notes it
+    assert "its code still runs in" in run("consumers", queue.name).stdout
+    assert "rqueue cancel on --kill" in run("doctor", queue.name, code=0).stdout
+    queue.cancel("on", kill=True)
+    execute(queue.redis, commands.note_stop(queue.keys, worker.name, "delivered", ["on"]))
+    assert "was interrupted, its process to be killed" in run("show", "on").stdout
+    execute(queue.redis, commands.note_stop(queue.keys, worker.name, "ended", ["on"]))
+    assert read("show", "on")["reason"] is None
+
+
 def test_show_tells_a_suspicion_from_an_attempt(run: Run, queue: Queue, consumer: Make) -> None:
     fill(queue, 1)
     consumer(name="vanished", jobs=1).pull()

@@ -327,6 +327,7 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
             Sample(consumer_rows.worker_of(keys, "c1"), "w1"),
             Sample(consumer_rows.worker_of(keys, "c9"), ""),
         ],
+        "noted_ids": [Sample(consumer_rows.noted_ids(empty, "c1"), [])],
         "held_ids": [Sample(consumer_rows.held_ids(keys, "c1"), ["j1", ODD])],
         "consumer_names": [
             Sample(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import redis
 
+from rqueue.inspector.consumers import code_that_runs_on
 from rqueue.inspector.doctor.findings import Finding
 from rqueue.inspector.jobs import jobs_page
 from rqueue.inspector.queues import QueueInfo, queue_info
 from rqueue.inspector.unheard import REFUSED
 from rqueue.model.schedule_info import OVERDUE_MS, ScheduleInfo
+from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.schedules import read_schedules
 from rqueue.protocol.keys import QueueKeys
 from rqueue.text.numbers import many
@@ -47,6 +49,10 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
         note(
             "paused", info.waiting, f"{WAITING}, and the queue is paused: 'rqueue resume' delivers"
         )
+    names = execute(client, registered_names(keys)) if info.acquiring else []
+    for one in code_that_runs_on(client, keys, names):
+        says = f"{one} in {one.consumer}: 'rqueue cancel {one.id} --kill' ends its process"
+        found.append(Finding("service", "runs-on", keys.queue, one.id, says, severity="note"))
     if info.schedules:
         found += _schedules(client, info, keys)
     return found

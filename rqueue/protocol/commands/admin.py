@@ -166,15 +166,17 @@ def note_stop(
 class Stopping(NamedTuple):
     """How far the stopping of a job is that was cancelled while it ran. stage: requested,
     delivered, ended; "" if nobody asked for it. gone: True if its consumer is gone, and says no
-    more. kill: True if its process is to be killed."""
+    more. kill: True if its process is to be killed. now, at_ms: ms, when it was cancelled."""
 
     stage: str
     gone: bool
     kill: bool
+    at_ms: int
+    now: int
 
 
 def _read_stopping(reply: Any) -> Stopping:
-    return Stopping(text(reply[1]), bool(reply[2]), bool(reply[3]))
+    return Stopping(text(reply[1]), bool(reply[2]), bool(reply[3]), int(reply[4]), int(reply[0]))
 
 
 def read_stop(keys: QueueKeys, id: str) -> ScriptCall[Stopping]:

@@ -122,6 +122,20 @@ def consumer_row(keys: QueueKeys, name: str) -> CommandCall[ConsumerRow]:
     )
 
 
+def _read_noted(replies: Sequence[Any]) -> list[str]:
+    noted, held = map(names, replies)
+    return sorted(set(noted) - set(held))
+
+
+def noted_ids(keys: QueueKeys, name: str) -> CommandCall[list[str]]:
+    """The ids of jobs that a consumer was noted to run for a while, and does not hold any more."""
+    return CommandCall(
+        keys.meta,
+        [("HKEYS", keys.running(name)), ("LRANGE", keys.held(name), 0, -1)],
+        _read_noted,
+    )
+
+
 def held_ids(keys: QueueKeys, name: str) -> CommandCall[list[str]]:
     """The ids of the jobs that a consumer holds, in the order in which it acquired them."""
     return CommandCall(keys.meta, [("LRANGE", keys.held(name), 0, -1)], _read_names)

@@ -44,7 +44,8 @@ class EndedJob:
 class EndedJobs:
     """Some ends, in their order. after: the place behind them, to be saved with what was done, and
     given again; plain JSON. lost: the queue's history did not reach back to the place that was
-    given: ends are missing, and the states of the jobs have to be compared."""
+    given, or an entry of it cannot be read: ends are missing, and the states of the jobs have to be
+    compared."""
 
     jobs: list[EndedJob]
     after: dict[str, str]
@@ -65,7 +66,7 @@ def ended_jobs(parts: Parts, after: Mapping[str, str] | None) -> Iterator[EndedJ
             rows = rows_of(found.entries, part.name)
             places[part.name] = found.entries[-1].id
             lost = first and start != BEGIN and order(found.trimmed) > order(start)
-            first = False
+            first, lost = False, lost or any(row["outcome"] == "damaged" for row in rows)
             yield EndedJobs(
                 [_end(row) for row in rows if row["outcome"] in STATES], {**places}, lost
             )

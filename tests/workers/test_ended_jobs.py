@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -114,7 +115,7 @@ def test_a_reader_that_comes_too_late_is_told(queue: Queue, client: Any) -> None
 
 
 def test_each_outcome_that_ends_a_job_has_a_state() -> None:
-    lasting = {"retry", "crash", "snooze", "refuse", "park", "changed"}
-    words = {word.split(" ")[0].strip(",") for word in OUTCOMES.replace("or ", "").split(", ")}
+    lasting = {"retry", "crash", "snooze", "refuse", "park", "changed", "damaged"}
+    words = {*re.findall(r"(?:^|, (?:or )?)(\w+)", re.sub(r" *\([^)]*\)", "", OUTCOMES))}
     assert words - lasting == set(STATES)
     assert {state for state in JobState if state.ended} == set(STATES.values())

@@ -25,6 +25,8 @@ if failure then return failure end
 
 local items, heard, outgoing = {}, nil, 0
 for i = FIRST, #ARGV do items[#items + 1] = ARGV[i] end
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
 --- @each heard = heard(base, queue, items)
 notify_opened(base, queue)
 --- @if sends

@@ -25,6 +25,8 @@ failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
 local heard
+-- first write: frees (README)
+redis.call('HDEL', meta, 'oom')
 --- @each heard = retell(base, queue, id, first)
 notify_opened(base, queue)
 return { queue.now, heard or 0 }

@@ -10,10 +10,12 @@ from rqueue.errors import RedisOutOfMemory
 from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands.settle import Window
+from rqueue.tasks.workflow import chord
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support import invariants
 from tests.support.queue_fixture import QueueFixture, ids
+from tests.support.workflows import double, total
 
 pytestmark = pytest.mark.each_server
 
@@ -104,6 +106,23 @@ def test_people_can_steer(q: QueueFixture) -> None:
     assert q.queue.promote("soon") == 1
     assert q.requeue("dead") == 1
     assert q.purge() == 3
+
+
+@pytest.mark.parametrize("results", [True, False], ids=["with results", "without"])
+def test_a_job_of_another_queue_hears_of_its_parents(q: QueueFixture, results: bool) -> None:
+    """H-10: the word of their ends counts, and is not lost."""
+    other = QueueFixture(q.queue.at("other"))
+    member = double.options(queue="other")
+    last = total.options(queue="q")
+    callback = last.s() if results else last.si([2, 4])
+    q.queue.enqueue_workflow(chord([member.s(1), member.s(2)], callback), id="w", spread=True)
+    consumer = other.join(2)
+    jobs = consumer.pull()
+    fill(q)
+    for job, result in zip(jobs, (2, 4), strict=True):
+        assert consumer.ack(job, result)
+    assert other.queue.counts().outgoing == 0
+    assert ids(q.join(1).pull()) == ["w"]
 
 
 def test_a_refused_settle_is_refused_as_ever(q: QueueFixture) -> None:

@@ -37,7 +37,7 @@ class Causes:
 
     def __init__(self, evidence: Evidence, lease: float) -> None:
         self._evidence = evidence
-        self._lease = lease
+        self.lease = lease
         self._rejoin = lease * REJOIN
         # renewed when 0.3 of it have passed; what is shorter than most of the rest can end no lease
         self._enough = lease * 0.6
@@ -129,11 +129,12 @@ class Causes:
         return by
 
     def _had_it_before(self, again: Begin) -> str:
-        """Whether a job was held by a process whose lease ended without its knowing: it was
-        run elsewhere, and begins there once more."""
-        for pid in (again.pid, self._evidence.parents.get(again.pid, 0)):
-            if any(span.meets(again.at, again.at) for span in self._long(pid)):
-                return "the other process had it before it was frozen"
+        """Whether a job was held by a consumer of one's own whose lease ended without its knowing:
+        it was run elsewhere, and begins there once more. A worker of a pool asks first."""
+        if self._scope(again.pid) == "pools":
+            return ""
+        if any(span.meets(again.at, again.at) for span in self._long(again.pid)):
+            return "the other process had it before it was frozen"
         if self._without_redis(again.pid, again.at - self._rejoin, again.at):
             return "the other process had it before Redis was away"
         if self._hindered(again.pid, again.at, again.at):
@@ -175,7 +176,7 @@ class Causes:
         for effect in self._evidence.effects:
             if effect["kind"] == "away" or not effect["pids"]:
                 continue
-            patience = 2 * self._lease + 2 + self._unable(pid, effect["until"], at)
+            patience = 2 * self.lease + 2 + self._unable(pid, effect["until"], at)
             if not effect["since"] - 0.5 <= at <= effect["until"] + patience:
                 continue
             if any(

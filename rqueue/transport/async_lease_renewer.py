@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rqueue.errors import RQueueError
+from rqueue.errors import RedisTimeout, RQueueError
 from rqueue.logs import logger
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol import commands
@@ -28,7 +28,8 @@ class AsyncLeaseRenewer:
     """Renews the leases of some consumers of one queue from a task of this loop.
 
     A job that blocks the loop for longer than a lease stops this task too: the lease ends, and the
-    settle is refused. renewed: called after each renewal; it raises nothing. `ended`: no lease is
+    settle is refused. renewed: called after each renewal; silent: when one
+    had no answer in time. They raise nothing. `ended`: no lease is
     left to renew. `task` is done then.
     """
 
@@ -40,6 +41,7 @@ class AsyncLeaseRenewer:
         lease_ms: int,
         states: ConnectionStates,
         renewed: Callable[[], Awaitable[None]],
+        silent: Callable[[], None],
     ) -> None:
         self._pace = RenewalPace(lease_ms)
         self._connection = async_connection_for(client, keys, self._pace.answer_within)
@@ -48,6 +50,7 @@ class AsyncLeaseRenewer:
         self._lease_ms = lease_ms
         self._states = states
         self._renewed = renewed
+        self._silent = silent
         self.ended = False
         self.task: asyncio.Task[None] | None = None
 
@@ -73,6 +76,8 @@ class AsyncLeaseRenewer:
                     self._states.fails(error)
                     if not self._pace.failing:
                         log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
+                        if isinstance(error, RedisTimeout):
+                            self._silent()
                     pause = self._pace.failed()
                     continue
                 pause = self._pace.answered(renewed)

@@ -42,6 +42,11 @@ class AsyncWakeListener:
         """End the wait that is under way, or the next one: something else happened."""
         self._poked.set()
 
+    def doubt(self) -> None:
+        """The server may be gone without a word: end the wait that is under way, with its
+        connection."""
+        self._connection.abort()
+
     async def close(self) -> None:
         """Close the connection; a wait after that opens it again."""
         reader = self._disarm()

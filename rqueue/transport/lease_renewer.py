@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import redis
 
-from rqueue.errors import RQueueError
+from rqueue.errors import RedisTimeout, RQueueError
 from rqueue.logs import logger
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol import commands
@@ -75,7 +75,8 @@ class LeaseRenewer:
     ends, the job is delivered to another consumer, and its settle is refused. Workers of a pool do
     not have that weakness: their supervisor renews, and runs no user code (H-14).
 
-    renewed: called after each renewal, by its thread. It raises nothing.
+    renewed: called after each renewal, by its thread; silent: when one had no answer in time. They
+    raise nothing.
     `ended`: no lease is left to renew. Its file descriptor is readable then, which ends the wait of
     a `WakeListener`.
     """
@@ -88,6 +89,7 @@ class LeaseRenewer:
         lease_ms: int,
         states: ConnectionStates,
         renewed: Callable[[], None],
+        silent: Callable[[], None],
     ) -> None:
         self._pace = RenewalPace(lease_ms)
         self._connection = connection_for(client, keys, self._pace.answer_within)
@@ -96,6 +98,7 @@ class LeaseRenewer:
         self._lease_ms = lease_ms
         self._states = states
         self._renewed = renewed
+        self._silent = silent
         self.ended = False
         self._stopping = threading.Event()
         self._told, self._tell = socket.socketpair()
@@ -132,6 +135,8 @@ class LeaseRenewer:
                 self._states.fails(error)
                 if not self._pace.failing:
                     log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
+                    if isinstance(error, RedisTimeout):
+                        self._silent()
                 pause = self._pace.failed()
                 continue
             pause = self._pace.answered(renewed)

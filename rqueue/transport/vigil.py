@@ -35,6 +35,7 @@ __all__ = [
     "Replaced",
     "Vigil",
     "Wait",
+    "hang_up",
     "is_replaceable",
     "moving_name",
     "vigil_of",
@@ -121,7 +122,7 @@ class Vigil:
         if self._of_name and not due:  # a resolver is not asked again and again for nothing
             return happens(sock, event, seconds)
         address = place_of(connection, of_name=self._of_name)
-        wait = Wait(address, lambda: _hang_up(sock))
+        wait = Wait(address, lambda: hang_up(sock))
         with self._entered(wait):
             found = happens(sock, event, seconds)
             if found and due and event == select.POLLIN and not wait.over:
@@ -201,7 +202,8 @@ class Vigil:
             return False
 
 
-def _hang_up(sock: socket.socket) -> None:
+def hang_up(sock: socket.socket) -> None:
+    """Have whatever waits for this socket wake up, in any thread."""
     with suppress(OSError):  # it has ended by itself
         socket.socket.shutdown(sock, socket.SHUT_RDWR)  # of the socket below, if it is one of TLS
 

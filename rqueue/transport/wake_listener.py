@@ -6,6 +6,7 @@ with an event `reconnected`, after which its consumer pulls.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -16,6 +17,7 @@ from rqueue.errors import ConnectionLost, RedisTimeout, ServerError, SlotBusy
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.connection import Connection
 from rqueue.transport.readable import readable
+from rqueue.transport.vigil import hang_up
 
 LISTEN_S = 60
 """Seconds that one blocked command lasts. It bounds how long a dead connection stays unnoticed, and
@@ -59,6 +61,12 @@ class WakeListener:
         """The server may be gone without a word: listen over a new connection."""
         self._connection.suspect()
         self._armed, self._stale = False, True
+
+    def doubt(self) -> None:
+        """The server may be gone without a word: end the wait that is under way, with its
+        connection. Called by any thread."""
+        if isinstance(sock := self._connection.socket, socket.socket):
+            hang_up(sock)
 
     def close(self) -> None:
         """Close the connection; a wait after that opens it again."""

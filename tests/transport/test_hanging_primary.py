@@ -6,18 +6,21 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from rqueue.client._async.queue import AsyncQueue
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import RedisTimeout
+from rqueue.errors import RedisTimeout, RedisUnavailable
 from rqueue.inspector import Inspector
 from rqueue.model.job import JobState
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
+from rqueue.transport.wake_listener import LISTEN_S
 from tests.support.hanging import (
+    OWN_S,
     Calls,
     Replaceable,
     all_async,
@@ -125,3 +128,45 @@ def test_one_server_is_waited_for_no_longer_than_a_call_takes(
         assert took["result"] < limit, took
         for name, (_, error) in calls.ended.items():
             assert isinstance(error, RedisTimeout), (name, error)
+
+
+def test_consumers_of_ones_own_hear_of_jobs_at_the_successor(
+    replaceable: Replaceable,  # noqa: F811
+) -> None:
+    """They wait for jobs, each in its own way, and say nothing to the primary that hangs but that
+    they are alive."""
+    calls, url, name = Calls(), replaceable.url, replaceable.queue
+
+    async def receive() -> object:
+        async with (
+            AsyncQueue(name, settings=settings(url)) as queue,
+            queue.consumer(lease="6s") as consumer,
+        ):
+            calls.ready.release()
+            while True:
+                with suppress(RedisUnavailable):  # said once, and the next wait is at the successor
+                    return await consumer.receive(OWN_S)
+
+    def receive_one() -> object:
+        while True:
+            with suppress(RedisUnavailable):
+                return consumer.receive(OWN_S)
+
+    with (
+        Queue(name, settings=settings(url)) as queue,
+        Queue(name, settings=settings(url)) as own,
+        own.consumer(lease="6s") as consumer,
+    ):
+        calls.make("asyncio", lambda: asyncio.run(receive()))
+        calls.make("threads", receive_one)
+        assert calls.ready.acquire(timeout=PATIENCE)
+        with replaceable.hung():
+            until(replaceable.successor, "a successor", PATIENCE)
+            for n in range(2):
+                queue.send("t", [n])
+            sent_at = time.monotonic()
+            calls.join()
+        # a blocked command would be given up after all its time
+        assert max(at for at, _ in calls.ended.values()) - sent_at < LISTEN_S / 2
+        assert all(found is not None for _, found in calls.ended.values()), calls.ended
+        assert not [found for _, found in calls.ended.values() if isinstance(found, Exception)]

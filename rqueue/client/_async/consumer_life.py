@@ -116,6 +116,7 @@ class AsyncConsumerLife(ConsumerCalls):
                 self.lease_ms,
                 self.connection,
                 self._see_to_table,
+                self._listener.doubt,
             )
             self._renewer.start()
         if self.mode == "browse" and self._view.begin(self._state.now):

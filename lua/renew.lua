@@ -71,7 +71,7 @@ end
 local left, more = maintenance_run(base, queue)
 --- @if refill
 local lacking
---- @each lacking = refill(base)
+--- @each lacking = refill(base, queue, lease)
 if lacking[1] then
   local outgoing = 0
   --- @if sends

@@ -8,6 +8,7 @@
 --- @include "queue/sound"
 --- @include "queue/schema_stamp"
 --- @include "tick/record"
+--- @include "tick/looked"
 --- @include "tick/watch"
 --- @include "enqueue/batch_terms"
 --- @hooks timed
@@ -60,6 +61,7 @@ record.fault, record.waits, record.owed = nil, nil, nil
 if known and known.state == 'retired' and record.state == 'active' then record.code = nil end
 if known and known.owed and record.overlap == 'queue' and record.state == 'active' then record.owed = known.owed end
 record_write(base, name, record)
+looked_from_now(base, queue.now)
 schema_stamp(meta)
 tick_watch(base, queue)
 return { queue.now, known and 'changed' or 'made' }

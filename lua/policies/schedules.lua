@@ -1,8 +1,8 @@
 --- Periodic jobs. A schedule says when its job is enqueued, again and again. Its next ticks are known ahead, as numbers:
 --- the consumer that looks when one is due, or the renewal of a lease, enqueues the job in the same step that goes on to
 --- the next tick. A tick is one job, however many look, and nobody is its leader (A-41 to A-45).
---- HOOKS: timed, fires, fire, refill, keeps, counted, places
---- META: none
+--- HOOKS: timed, fires, fire, refill, halted, keeps, counted, places
+--- META: looked
 --- JOB: tags (t: how many ticks before it were missed)
 --- KEYS: schedules, ticks, owed, refills
 --- STORE: list
@@ -21,9 +21,16 @@ local function schedules_timed(base, first)
   if next_[2] and (not first[2] or tonumber(next_[2]) < tonumber(first[2])) then first[2] = next_[2] end
 end
 
---- Names of schedules whose next ticks are to be computed.
-local function schedules_refill(base)
+--- Names of schedules whose next ticks are to be computed. All ticks up to now were looked at, by a pool that is sure to
+--- look again within its lease: `looked`.
+local function schedules_refill(base, queue, lease)
+  if not queue.paused then redis.call('HSET', base .. 'meta', 'looked', string.format('%d,%d', queue.now, lease)) end
   return redis.call('SRANDMEMBER', base .. 'refills', '16')
+end
+
+--- The queue is paused, or goes on: ticks of the time between are missed ones.
+local function schedules_halted(base)
+  redis.call('HDEL', base .. 'meta', 'looked')
 end
 
 --- Whether the policy cannot be given up: an error reply.

@@ -24,7 +24,7 @@ from rqueue.model.names import refuse_control
 from rqueue.model.times import parse_duration
 from rqueue.model.wall_clock import instant_before, instants_after
 
-__all__ = ["AHEAD", "Missed", "Overlap", "Timing", "check_schedule"]
+__all__ = ["AHEAD", "AHEAD_MS", "MOST", "Missed", "Overlap", "Timing", "check_schedule"]
 
 Missed = Literal["last", "skip", "all"]
 """Which ticks become jobs late, where nobody looked in time: the last one, none, or all within the
@@ -34,8 +34,12 @@ Overlap = Literal["allow", "skip", "queue"]
 """Whether a tick becomes a job while the job of the tick before waits or runs: yes, no, or when
 that has ended."""
 
-AHEAD = 16
-"""Ticks that are computed ahead."""
+AHEAD, AHEAD_MS = 16, 900_000
+"""Ticks that are computed ahead: at least so many, and those of so long a time. Two renewals of a
+lease of twenty minutes are in it."""
+
+MOST = 2000
+"""Ticks known ahead, at the most: `RECORD_MOST` of the scripts."""
 
 MOST_NAME = 180
 """Bytes of a schedule's name: a job's id is the name, `@`, and the tick."""
@@ -156,6 +160,17 @@ class Timing:
             return [ms + n * self.every_ms for n in range(1, count + 1)]
         return list(islice(self._instants(ms), count))
 
+    def ahead(self, ms: int, until: int) -> list[int]:
+        """The ticks after an instant that are to be known until another one, `AHEAD` at least."""
+        if self.every_ms:
+            return self.after(ms)
+        known: list[int] = []
+        for at in self._instants(ms):
+            if at > until and len(known) >= AHEAD:
+                break
+            known.append(at)
+        return known
+
     def last(self, behind: int, now: int) -> int:
         """The last tick up to `now` of those that follow the tick `behind`; that one, where none
         has."""
@@ -177,18 +192,19 @@ class Timing:
                 yield before
 
     def refilled(self, nexts: Sequence[int], after: int, now: int) -> list[int]:
-        """The ticks to be known at `now`, where those known are `nexts`, and what became of the
-        ticks up to `after` is decided.
+        """The ticks to be known at `now`, if those known are `nexts`, and the fate of the ticks up
+        to `after` is decided.
 
-        Where all that were known have passed, the last one that passed unknown is added; with
-        missed="all" all of them, from the beginning of the window on.
+        If all known ticks have passed, the last one that passed unknown is added; with missed="all"
+        all of them, from the beginning of the window on.
         """
         behind = nexts[-1] if nexts else after or now
         if self.missed == "all":
-            behind = self.last(behind, now - self.window_ms - 1)
-            return [*nexts, *self.after(behind)]
-        last = self.last(behind, now)
-        return [*nexts, *([last] if last > behind else ()), *self.after(last)]
+            behind = last = self.last(behind, now - self.window_ms - 1)
+        else:
+            last = self.last(behind, now)
+        passed = [last] if last > behind else []
+        return [*nexts, *passed, *self.ahead(last, max(now, last) + AHEAD_MS)][:MOST]
 
     def grace_ms(self, now: int) -> int:
         """How late a tick may be with missed="skip": half an interval, at most a minute."""

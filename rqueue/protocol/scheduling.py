@@ -11,7 +11,7 @@ from typing import Any
 
 from rqueue.errors import ConfigError, Forged, RQueueError, Unsigned
 from rqueue.logs import logger
-from rqueue.model.schedule import AHEAD, Timing
+from rqueue.model.schedule import AHEAD_MS, MOST, Timing
 from rqueue.model.schedule_info import ScheduleInfo, ScheduleState
 from rqueue.model.signing import Signer
 from rqueue.model.tick import tick_id
@@ -37,9 +37,9 @@ __all__ = [
 
 log = logger("rqueue")
 
-FEW, MOST = 4, 100
-"""Ticks known ahead of which fewer are too few, and how many there may be: `RECORD_FEW` and
-`RECORD_MOST` of the script."""
+FEW, SOON_MS = 4, AHEAD_MS // 2
+"""Ticks known ahead of which fewer are too few, and for how long they are to last: `RECORD_FEW` and
+`RECORD_SOON` of the script."""
 
 
 def check_options(options: Options) -> None:
@@ -84,7 +84,7 @@ def stored(
 ) -> dict[str, Any]:
     """A schedule as the script takes it, with this timing and state. anew: its ticks are computed
     from now on; else those that are known stay."""
-    nexts = timing.after(now) if anew else list(info.nexts)
+    nexts = timing.ahead(now, now + AHEAD_MS) if anew else list(info.nexts)
     queue, job = info.queue, info.job.encode()
     record: dict[str, Any] = {
         "task": info.task,
@@ -134,8 +134,9 @@ def refilling(keys: QueueKeys, names: Sequence[str], signer: Signer | None) -> C
     for start in range(0, len(names), READ_MOST):
         read = yield read_schedules(keys, names[start : start + READ_MOST])
         for info in read.found:
-            ahead = sum(tick > read.now for tick in info.nexts)
-            if info.state != "active" or ahead >= FEW or len(info.nexts) > MOST - 2 * AHEAD:
+            ahead = [tick for tick in info.nexts if tick > read.now]
+            lasts = len(ahead) >= FEW and ahead[-1] >= read.now + SOON_MS
+            if info.state != "active" or lasts or len(info.nexts) == MOST:
                 continue
             if info.timing.every_ms and not info.seal:
                 continue

@@ -49,10 +49,10 @@ def plain_command(call: ScriptCall[Any]) -> Command | None:
 
 def blocks_for(command: Command) -> float:
     """Seconds that a command blocks at the most: BLMOVE and BLPOP say them last, XREAD says
-    milliseconds after BLOCK."""
+    milliseconds after BLOCK; others do not block."""
     if "BLOCK" in command:
         return float(command[command.index("BLOCK") + 1]) / 1000
-    return float(command[-1])
+    return float(command[-1]) if str(command[0]).startswith("BL") else 0.0
 
 
 class Connection(SocketConnection):

@@ -80,7 +80,7 @@ def test_run_now_answers_as_an_enqueue_does(q: QueueFixture, time: FrozenTime) -
         True,
         first.id,
         False,
-        "scheduled",
+        "ready",
     )
     assert q.queue.enqueue(sync).id == first.id
     refused = sync.options(unique=Unique(on_conflict="raise"))

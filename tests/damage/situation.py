@@ -9,7 +9,7 @@ import redis
 
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Retried, ScriptCall, Window
-from tests.damage.world import ERROR, KEYS, World
+from tests.damage.world import BATCH, ERROR, KEYS, World
 
 Setting = Callable[[World], Callable[[], ScriptCall[Any]]]
 """Brings a new queue to where the call is interesting; the call, made anew each time."""
@@ -45,7 +45,7 @@ def worked(world: World, name: str = "c2", jobs: int = 1, bytes: int = 0) -> Non
 
 def done(world: World, name: str, id: str, window: Window | None) -> None:
     term = world.terms[name]
-    world.run(commands.settle(KEYS, name, term, window, ack=[id], batch=b"?", rows=1, freed=20))
+    world.run(commands.settle(KEYS, name, term, window, ack=[id], batch=BATCH, rows=1, freed=20))
 
 
 def failed(world: World) -> None:
@@ -64,7 +64,7 @@ def settle(
 ) -> Callable[[], ScriptCall[Any]]:
     term = world.terms[name]
     return lambda: commands.settle(
-        KEYS, name, term, window, freed=20, batch=b"?", rows=rows, **outcomes
+        KEYS, name, term, window, freed=20, batch=BATCH, rows=rows, **outcomes
     )
 
 

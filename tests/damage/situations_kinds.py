@@ -7,7 +7,7 @@ from typing import Any
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, Window
 from tests.damage.situation import pull, settle, situation
-from tests.damage.world import BODY, ERROR, KEYS, World
+from tests.damage.world import BATCH, BODY, ERROR, KEYS, World
 
 
 def _exclusive(world: World) -> None:
@@ -84,7 +84,7 @@ def settle_of_failed_jobs_that_are_discarded(world: World) -> Any:
 @situation
 def pull_of_expired_jobs_that_go_elsewhere(world: World) -> Any:
     _alternate(world)
-    world.settle("c2", ack=["x0", "x1", "r0"], batch=b"?", rows=3)
+    world.settle("c2", ack=["x0", "x1", "r0"], batch=BATCH, rows=3)
     world.put("e0", ttl_ms=100)
     world.move(2000)
     return pull(world, "c2", Window(3))

@@ -19,7 +19,7 @@ from rqueue.protocol.result_wait import await_result
 from rqueue.protocol.scripts import SCRIPTS
 from tests.damage.damages import NAMES
 from tests.damage.puts import fitting, ids
-from tests.damage.world import BODY, ERROR, KEYS, World
+from tests.damage.world import BATCH, BODY, ERROR, KEYS, World
 from tests.support.schedules import schedule
 
 some = st.lists(ids, max_size=4)
@@ -82,7 +82,7 @@ def _settle(world: World, draw: Callable[[Any], Any]) -> ScriptCall[Any]:
     window = draw(st.one_of(st.none(), windows))
     term = world.terms.get(name, "0")
     return commands.settle(
-        KEYS, name, term, window, ack=ack, freed=draw(jobs), batch=b"?", rows=rows, **rest
+        KEYS, name, term, window, ack=ack, freed=draw(jobs), batch=BATCH, rows=rows, **rest
     )
 
 

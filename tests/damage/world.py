@@ -6,6 +6,7 @@ from typing import Any
 
 import redis
 
+from rqueue.model.history_batch import pack
 from rqueue.model.schedule import Timing
 from rqueue.model.sort_keys import sort_key_text
 from rqueue.protocol import commands
@@ -21,6 +22,8 @@ from tests.support.snapshot import Snapshot, id_in, take_snapshot
 KEYS = QueueKeys("q")
 BODY = b'["t",["x"]]'
 ERROR = b'{"kind":"exception","type":"ValueError"}'
+BATCH = pack({"id": ["k0"]})
+"""Rows of history, as a worker packs them."""
 
 _RESTORE = """
 redis.call('FLUSHDB')
@@ -94,7 +97,7 @@ def _past(world: World) -> None:
     world.join("c1", 20)
     world.put("k0", "x0", "x1", "e0", "p0", "t0")
     world.pull("c1", 20)
-    world.settle("c1", ack=["k0"], reject=[("x0", ERROR), ("x1", ERROR)], batch=b"?", rows=1)
+    world.settle("c1", ack=["k0"], reject=[("x0", ERROR), ("x1", ERROR)], batch=BATCH, rows=1)
     world.settle("c1", retry=[Retried("e0", 0, "old", True, ERROR)])
     world.settle("c1", retry=[Retried("p0", 5_000_000, "park", False, b'{"reason":"unknown"}')])
     world.settle("c1", retry=[Retried("t0", 5_000_000, "tail", True, ERROR)])
@@ -102,7 +105,7 @@ def _past(world: World) -> None:
     world.join("c2", 4, 3 * 40)
     world.put("k1", priority=9)
     world.pull("c2", 4, 3 * 40)
-    world.settle("c2", done=[("k1", None, b'"result"')], batch=b"?", rows=1)
+    world.settle("c2", done=[("k1", None, b'"result"')], batch=BATCH, rows=1)
     world.run(commands.unregister(KEYS, "c1", world.terms["c1"]))
 
 

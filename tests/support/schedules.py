@@ -11,7 +11,7 @@ from rqueue.model.schedule_info import ScheduleInfo
 from rqueue.protocol.scheduling import stored
 from tests.support.snapshot import Snapshot
 
-FEW = 4
+FEW, SOON_MS = 4, 450_000
 
 
 def schedule(
@@ -42,7 +42,8 @@ def of_schedules(snapshot: Snapshot) -> list[str]:
         nexts = list(record["nexts"])
         if record["state"] == "active" and nexts and not record.get("waits"):
             meant[name] = nexts[0]
-        few = "every" not in record and (len(nexts) < FEW or "waits" in record)
+        few = len(nexts) < FEW or nexts[-1] - nexts[0] < SOON_MS or "waits" in record
+        few = few and "every" not in record
         if record["state"] == "active" and few:
             lacking.add(name)
         if "owed" in record:

@@ -9,8 +9,8 @@
 --- that code declares: `code` (hash of what it says), `app`, `seen` (such hashes, in the order of their coming), `declared`
 --- (its text), `edited` (people changed it since).
 
---- Fewer ticks than that: more are to be computed.
-local RECORD_FEW = 4
+--- Fewer ticks than that, or none known for so many ms from the next one on: more are to be computed.
+local RECORD_FEW, RECORD_SOON = 4, 450000
 
 --- Numbers that scripts count with.
 local RECORD_NUMBERS = { 'version', 'fired', 'skipped', 'left_out', 'behind', 'conflicts', 'jitter', 'window', 'grace' }
@@ -26,7 +26,7 @@ local RECORD_WORDS = {
 local RECORD_LAST, RECORD_LONGEST = 31556952000000, 315360000000
 
 --- Ticks that are known ahead, at the most.
-local RECORD_MOST = 100
+local RECORD_MOST = 2000
 
 --- Whether these are instants that follow each other.
 local function record_rising(ticks)
@@ -86,7 +86,8 @@ local function record_write(base, name, record)
   else
     redis.call('ZREM', base .. 'ticks', name)
   end
-  if active and not record.every and (known < RECORD_FEW or record.waits) then
+  local few = known < RECORD_FEW or record.nexts[known] - record.nexts[1] < RECORD_SOON or record.waits
+  if active and not record.every and few then
     redis.call('SADD', base .. 'refills', name)
   else
     redis.call('SREM', base .. 'refills', name)

@@ -11,6 +11,9 @@ local function schedules_fire(base, queue, found)
   --- @end
   -- first write: frees (README)
   redis.call('HDEL', base .. 'meta', 'oom')
+  local present = queue.now
+  local looked, lease = string.match(redis.call('HGET', base .. 'meta', 'looked') or '', '^(%d+),(%d+)$')
+  if looked and queue.now - looked <= tonumber(lease) then present = tonumber(looked) end
   for _, name in ipairs(found.owing) do
     local record = found.records[name]
     if not record or not record.owed then
@@ -36,7 +39,7 @@ local function schedules_fire(base, queue, found)
       if over then
         record.state, record.owed = 'retired', nil
       else
-        ticks = due_ticks(record, queue.now)
+        ticks = due_ticks(record, queue.now, present)
       end
       for _, tick in ipairs(ticks) do
         if record.overlap == 'allow' or not put_lives(base, record.last_id) then

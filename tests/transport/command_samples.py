@@ -107,7 +107,7 @@ def fill(client: Any, keys: QueueKeys) -> None:
     client.hset(keys.meta, "granted", 5)
     client.zadd(keys.outgoing, {"m8": 0, odd: 7000})
     client.hset(keys.outgoing_jobs, "m8", "?")
-    client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4})
+    client.hset(keys.write("r"), mapping={"rows": 5, "jobs": 4, "1:2": "e1"})
     client.set(keys.written("r", 1, 2), b"abcdefgh")
 
 
@@ -368,6 +368,10 @@ def samples(keys: QueueKeys) -> dict[str, list[Sample]]:
         "write_progress": [
             Sample(write_log.write_progress(keys, "r"), write_log.Progress(5, 4)),
             Sample(write_log.write_progress(keys, "s"), write_log.Progress(0, 0)),
+        ],
+        "write_logs": [
+            Sample(write_log.write_logs(keys, "r"), {(1, 2): "e1"}),
+            Sample(write_log.write_logs(keys, "s"), {}),
         ],
         "written_marks": [
             Sample(write_log.written_marks(keys, "r", 1, 2, 3), b"defgh"),

@@ -370,7 +370,7 @@ def test_the_log_of_a_failure_has_its_type_and_its_traceback(
     child = workers.child(threads=threads)
     workers.send("c.fail_once_at_most")
     eventually(lambda: workers.counts().dead == 1, "its death")
-    said = "failed for good after 1 attempt: tests.workers.child_app.OddError: once\nTraceback "
+    said = "failed for good after 1 attempt: tests.workers.child_app.OddError: once\n  Traceback "
     eventually(lambda: said in child.log, "the log")
     assert 'raise OddError("once")' in child.log
     assert "main_thread.py" not in child.log and "threads.py" not in child.log

@@ -216,7 +216,7 @@ def test_a_result_that_is_not_json_is_a_failure_for_good(workers: WorkerFixture)
     job = workers.send("c.odd_result")
     cause = dead(workers, job.id)
     assert cause["type"] == "rqueue.errors.NotEncodable"
-    assert "set" in str(cause["message"])
+    assert "bytes" in str(cause["message"])
 
 
 def test_a_job_that_leaves_the_program_has_failed(workers: WorkerFixture) -> None:

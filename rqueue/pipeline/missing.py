@@ -92,10 +92,10 @@ def missing(
     if live is not None:
         options = read_options(HistoryRead, live)
         access = Access.of(options)
-        with access.client() as client:
-            names = access.names(client, list(queues or options.queues))
+        with access.reader() as reader:
+            names = access.names(reader, list(queues or options.queues))
             wanted |= set(names) if queues else set()
-            for queue, ends in look(client, access, names).items():
+            for queue, ends in look(reader, access, names).items():
                 gap = trimmed(queue, ends, marks.get(queue), held.get(queue, 0))
                 if gap is not None:
                     found.append(gap)

@@ -28,9 +28,9 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.policies import sharded
 from rqueue.settings import HOSTED_URL, Settings
 from rqueue.spark.options import Place
+from rqueue.spark.patience import Reader
 from rqueue.transport.discovery import DEV_DIRECTORY, running
-from rqueue.transport.key_scan import queue_names
-from rqueue.transport.redis_client import execute, execute_all, open_client
+from rqueue.transport.redis_client import open_client
 
 __all__ = ["Access"]
 
@@ -46,7 +46,7 @@ _INSTEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The address of Redis, the namespace, and the credentials. Timeouts are seconds. `cluster`: it
+    """The address of Redis, the namespace, and the credentials. Times are seconds. `cluster`: it
     is a Redis Cluster, and the address that of one."""
 
     url: str
@@ -54,6 +54,7 @@ class Access:
     cluster: bool = False
     connect_timeout: float = 5.0
     command_timeout: float = 30.0
+    patience: float = 0.0
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     signing_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -108,6 +109,7 @@ class Access:
             cluster,
             place.connect_timeout,
             place.command_timeout,
+            place.patience,
             user,
             password,
             settings.signing_keys,
@@ -156,6 +158,12 @@ class Access:
             yield client
 
     @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        """A client for a while whose calls wait for a Redis that is away."""
+        with self.client() as client:
+            yield Reader(client, self.patience)
+
+    @contextmanager
     def translated(self) -> Iterator[None]:
         """Let what redis-py raises inside come out as the tree of `rqueue.errors`."""
         try:
@@ -175,23 +183,23 @@ class Access:
                 raise
             raise better from None
 
-    def names(self, client: redis.Redis, queues: Sequence[str]) -> list[str]:
+    def names(self, reader: Reader, queues: Sequence[str]) -> list[str]:
         """The queues that are read: these, or, where none is named, all of the namespace on this
         server; in place of one that is spread its shards. Raises ConfigError where shards of one
         that is named are on other servers: they are to be read there."""
-        names = list(dict.fromkeys(queues)) or queue_names(client, self.namespace)
-        kinds = execute_all(client, [meta_fields(self.keys(name), "v") for name in names])
+        names = list(dict.fromkeys(queues)) or reader.queue_names(self.namespace)
+        kinds = reader.run_all([meta_fields(self.keys(name), "v") for name in names])
         found: list[str] = []
         for name, (stamp,) in zip(names, kinds, strict=True):
             if stamp is not None and sharded.POLICY.word.encode() in stamp.split():
-                found += self._shards(client, name, required=bool(queues))
+                found += self._shards(reader, name, required=bool(queues))
             else:
                 found.append(name)
         return list(dict.fromkeys(found))
 
-    def _shards(self, client: redis.Redis, queue: str, *, required: bool) -> list[str]:
+    def _shards(self, reader: Reader, queue: str, *, required: bool) -> list[str]:
         """The shards of a queue that are here, or may have been."""
-        table = execute(client, read_shards(self.keys(queue)), queue=queue)
+        table = reader.run(read_shards(self.keys(queue)), queue=queue)
         here, apart = [], []
         for shard in table.shards.values():
             if shard.state == "gone":

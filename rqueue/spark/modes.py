@@ -18,6 +18,7 @@ class Place:
     credentials_file: str | None
     connect_timeout: float
     command_timeout: float
+    patience: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,6 @@ class JobsWrite(Place):
     id_column: str | None
     batch_size: int
     max_rows_per_second: float | None
-    patience: float
     remember: float
     bad_rows: str
     bad_rows_path: str | None

@@ -89,6 +89,11 @@ OPTIONS = (
         "limit for the answer to one command",
     ),
     Option(
+        "patience", "duration", "1m", values.seconds, _ALL,
+        "how long a read or write, and the planning of a read, tries again while Redis cannot be "
+        "reached, or is full",
+    ),
+    Option(
         "queues", "names or `*`", "*", values.queues, (*_HISTORY, JobsRead),
         "queues to read, with commas between them (`\\,` is a comma in a name); `*` for all of the "
         "namespace, with a stream also those that appear while it runs",
@@ -158,10 +163,6 @@ OPTIONS = (
         "maxRowsPerSecond", "number", "", values.rate, (JobsRead, JobsWrite),
         "jobs that each partition reads or enqueues a second; 0 for no limit, which is how it is "
         f"written by default; read are {READ_RATE:.0f}",
-    ),
-    Option(
-        "patience", "duration", "1m", values.seconds, (JobsWrite,),
-        "how long a partition waits, trying again, while Redis cannot be reached or is full",
     ),
     Option(
         "remember", "duration", "7d", values.seconds, (JobsWrite,),

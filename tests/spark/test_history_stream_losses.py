@@ -12,6 +12,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.spark.errors import HistoryLost
 from rqueue.spark.history.entries import Slice, pages
+from rqueue.spark.patience import Reader
 from tests.spark.reading import ALL, MakeReader, ids, jobs
 from tests.support.history import settle, trim, write
 
@@ -126,7 +127,7 @@ def test_rows_trimmed_while_a_slice_is_read(
     """Entries that were fetched before they went are no loss; the next ones are."""
     monkeypatch.setattr("rqueue.spark.history.entries._MOST", 32)
     written = write(client, keys, 100, 10)
-    reading = pages(client, keys, "0-0", written[-1], exact=True)
+    reading = pages(Reader(client), keys, "0-0", written[-1], exact=True)
     first = next(reading)
     trim(client, keys, len(first))
     second = next(reading)

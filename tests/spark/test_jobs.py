@@ -16,6 +16,7 @@ from rqueue.errors import ConfigError
 from rqueue.spark.jobs.pages import pages
 from rqueue.spark.jobs.source import JobsReader, JobsSource, Piece
 from rqueue.spark.options import JobsRead, read_options
+from rqueue.spark.patience import Reader
 from rqueue.spark.schemas import JOBS
 
 NAMES = JOBS.fieldNames()
@@ -191,7 +192,7 @@ def test_jobs_taken_and_released_meanwhile_appear_once(queue: Queue) -> None:
         for part in made.partitions():
             assert isinstance(part, Piece)
             assert part.part is not None
-            for page in pages(client, queue.keys, part.part, {"ready"}, 5):
+            for page in pages(Reader(client), queue.keys, part.part, {"ready"}, 5):
                 seen.update(found.job.id for found in page)
                 taken = consumer.pull()
                 assert len(taken) == 30
@@ -208,7 +209,7 @@ def test_jobs_rescheduled_meanwhile_appear_once(queue: Queue, client: redis.Redi
     assert part.part is not None
     seen: Counter[str] = Counter()
     last = client.zrange(queue.keys.scheduled, -1, -1, withscores=True)[0][1]
-    for page in pages(client, queue.keys, part.part, {"scheduled"}, 5):
+    for page in pages(Reader(client), queue.keys, part.part, {"scheduled"}, 5):
         seen.update(found.job.id for found in page)
         first, _ = client.zrange(queue.keys.scheduled, 0, 0, withscores=True)[0]
         client.zadd(queue.keys.scheduled, {first: last})  # shown already; now it stands at the end

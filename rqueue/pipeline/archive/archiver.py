@@ -139,6 +139,7 @@ def archive(
     same lake, LakeError, SparkGone.
     """
     register(spark)
+    options = {"patience": "0s", **options}  # the run waits itself, and says so
     access = Access.of(read_options(HistoryStream, options))
     lake = Lake(spark, path)
     run = BatchWriter(lake, access, compact, on_batch, on_merged)

@@ -154,8 +154,8 @@ class BatchWriter:
         """Note what Redis has trimmed behind what the lake holds: a batch that is read from here
         on comes after it. Noted before the batch is there, so that a kill does not forget it."""
         held = before.rows_of_queues()
-        with self._access.client() as client:
-            for queue, ends in look(client, self._access, queues).items():
+        with self._access.reader() as reader:
+            for queue, ends in look(reader, self._access, queues).items():
                 gap = trimmed(queue, ends, marks.get(queue), held.get(queue, 0))
                 if gap is not None:
                     note_gap(self.lake, gap)

@@ -10,7 +10,6 @@ from rqueue.protocol.commands.history import history_page, order
 from rqueue.spark.access import Access
 from rqueue.spark.history.entries import look
 from rqueue.spark.history.stream import Offset, backlog
-from rqueue.transport.redis_client import execute
 
 __all__ = ["Lag", "measure"]
 
@@ -26,18 +25,18 @@ class Lag:
 
 def measure(access: Access, reached: Mapping[str, str]) -> Lag:
     """The lag of a stream that has reached these offsets. Raises what Redis fails with."""
-    with access.client() as client:
+    with access.reader() as reader:
         names = sorted(reached)
-        ends = look(client, access, names)
+        ends = look(reader, access, names)
         now = {name: str(Offset(end.last, end.rows)) for name, end in ends.items()}
         oldest: list[int] = []
         for name in names:
             after = Offset.of(reached[name]).entry
             if order(ends[name].last) > order(after):
-                found = execute(client, history_page(access.keys(name), f"({after}", count=1))
+                found = reader.run(history_page(access.keys(name), f"({after}", count=1))
                 oldest += [order(entry.id)[0] for entry in found]
         if not oldest:
             return Lag(0, 0.0)
         # ids of entries are times of Redis itself, whatever the queue's clock says
-        clock = execute(client, read_clock(access.keys(names[0])))
+        clock = reader.run(read_clock(access.keys(names[0])))
         return Lag(backlog(reached, now), max(0.0, (clock.server - min(oldest)) / 1000))

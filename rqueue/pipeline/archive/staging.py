@@ -136,10 +136,10 @@ def write_slice(access: Access, part: Slice, folder: Path, codec: str) -> Iterat
     Raises HistoryLost, Undecodable, LakeError, and what Redis fails with.
     """
     file: _File | None = None
-    with access.client() as client:
+    with access.reader() as reader:
         for piece in part.ranges:
             keys = access.keys(piece.queue)
-            for page in pages(client, keys, piece.after, piece.until, exact=piece.exact):
+            for page in pages(reader, keys, piece.after, piece.until, exact=piece.exact):
                 for entry, packed in page:
                     day = _EPOCH + timedelta(days=order(entry)[0] // _DAY_MS)
                     if file is None or (file.day, file.queue) != (day, piece.queue):

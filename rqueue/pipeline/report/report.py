@@ -16,7 +16,6 @@ from rqueue.errors import ConfigError
 from rqueue.pipeline.missing import Missing
 from rqueue.pipeline.report import metrics
 from rqueue.protocol.commands.job_notes import notes_of
-from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -208,8 +207,9 @@ def _figures(
     """The numbers at the top. per_second: jobs done, between the first row and the last one (a
     second at least)."""
     ended = totals["done"] + totals["failed"]
-    busy = sum(row["busy_ms"] for row in tables["workers"])
-    present = sum(row["present_ms"] for row in tables["workers"])
+    measured = [row for row in tables["workers"] if row["utilisation"] is not None]
+    busy = sum(row["busy_ms"] for row in measured)
+    present = sum(row["present_ms"] for row in measured)
     attempts = sum(row["attempts"] for row in tables["slo"])
 
     def kept(name: str) -> float | None:
@@ -233,10 +233,10 @@ def _look_up_messages(dead: list[dict[str, Any]], access: Access) -> None:
     wanted = [row for row in dead if row["message"] is None and row["jobs"]][:_MESSAGES]
     if not wanted:
         return
-    with access.client() as client:
+    with access.reader() as reader:
         for row in wanted:
             job = row["jobs"][0]
-            (text,) = execute(client, notes_of(access.keys(job["queue"]), "causes", [job["id"]]))
+            (text,) = reader.run(notes_of(access.keys(job["queue"]), "causes", [job["id"]]))
             try:
                 cause = json.loads(text) if text else {}
             except ValueError:

@@ -45,10 +45,10 @@ def read_slice(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a slice. Raises HistoryLost, Undecodable, and what Redis fails with."""
     batches = HistoryBatches(columns)
-    with access.client() as client:
+    with access.reader() as reader:
         for piece in part.ranges:
             keys = access.keys(piece.queue)
-            for page in pages(client, keys, piece.after, piece.until, exact=piece.exact):
+            for page in pages(reader, keys, piece.after, piece.until, exact=piece.exact):
                 for id, fields in page:
                     batches.add(piece.queue, id, fields)
                     if batches.rows >= ROWS:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import redis
 from pyspark.sql.datasource import InputPartition
 
 from rqueue.logs import logger
@@ -24,7 +23,7 @@ from rqueue.protocol.commands.history import (
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.access import Access
 from rqueue.spark.errors import HistoryLost
-from rqueue.transport.redis_client import execute, execute_all
+from rqueue.spark.patience import Reader
 
 __all__ = [
     "Range",
@@ -77,14 +76,14 @@ class Slice(InputPartition):
         return sum(part.rows for part in self.ranges)
 
 
-def look(client: redis.Redis, access: Access, queues: Sequence[str]) -> dict[str, HistoryEnds]:
+def look(reader: Reader, access: Access, queues: Sequence[str]) -> dict[str, HistoryEnds]:
     """The ends of each queue's history now."""
-    ends = execute_all(client, [history_ends(access.keys(name)) for name in queues])
+    ends = reader.run_all([history_ends(access.keys(name)) for name in queues])
     return dict(zip(queues, ends, strict=True))
 
 
 def pages(
-    client: redis.Redis, keys: QueueKeys, after: str, until: str, *, exact: bool
+    reader: Reader, keys: QueueKeys, after: str, until: str, *, exact: bool
 ) -> Iterator[list[Entry]]:
     """The entries of a range, in replies of about a megabyte.
 
@@ -92,7 +91,7 @@ def pages(
     """
     count = _FIRST
     while True:
-        found, trimmed = execute(client, history_part(keys, after, until, count=count))
+        found, trimmed = reader.run(history_part(keys, after, until, count=count))
         # Entries go from the oldest on: whatever was trimmed by now beyond the last one read is
         # missing from this reply, if it was in the range.
         if exact and order(after) < order(trimmed):
@@ -106,16 +105,14 @@ def pages(
         count = max(1, min(_MOST, _PAGE_BYTES * len(found) // max(size, 1)))
 
 
-def sizes(
-    client: redis.Redis, keys: QueueKeys, after: str, until: str
-) -> Iterator[tuple[str, int]]:
+def sizes(reader: Reader, keys: QueueKeys, after: str, until: str) -> Iterator[tuple[str, int]]:
     """The id of each entry in a range, and how many rows it has."""
-    for page in pages(client, keys, after, until, exact=False):
+    for page in pages(reader, keys, after, until, exact=False):
         for id, fields in page:
             yield id, int(fields.get(b"n", b"1"))
 
 
-def cut(client: redis.Redis, keys: QueueKeys, whole: Range, step: int) -> Iterator[Range]:
+def cut(reader: Reader, keys: QueueKeys, whole: Range, step: int) -> Iterator[Range]:
     """A range in parts of about as many rows each, `step` or few more.
 
     The same range is always cut in the same way.
@@ -125,7 +122,7 @@ def cut(client: redis.Redis, keys: QueueKeys, whole: Range, step: int) -> Iterat
         return
     parts = -(-whole.rows // step)
     after, last, rows, seen, part = whole.after, whole.after, 0, 0, 0
-    for id, count in sizes(client, keys, whole.after, whole.until):
+    for id, count in sizes(reader, keys, whole.after, whole.until):
         # An entry belongs to the part in which its middle row is.
         belongs = (2 * seen + count) * parts // (2 * whole.rows)
         if belongs > part and rows:

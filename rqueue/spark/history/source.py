@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rqueue.errors import ConfigError
+from rqueue.logs import logger
 from rqueue.protocol.commands.history import BEGIN, order
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from rqueue.spark.history.stream import HistoryStreamReader
 
 __all__ = ["HistoryReader", "HistorySource"]
+
+log = logger("rqueue.spark")
 
 
 class HistorySource(DataSource):
@@ -55,6 +59,7 @@ class HistoryReader(DataSourceReader):
     """
 
     def __init__(self, options: HistoryRead, schema: StructType) -> None:
+        _check_range(options.since, options.until)
         self.options = options
         self.access = Access.of(options)
         self.columns = schemas.chosen(schema, schemas.HISTORY_COLUMNS)
@@ -64,16 +69,21 @@ class HistoryReader(DataSourceReader):
         since, until = self.options.since, self.options.until
         begin = BEGIN if since == "-" else before(since)
         step = self.options.partition_rows
-        with self.access.client() as client:
-            names = self.access.names(client, self.options.queues)
+        with self.access.reader() as reader:
+            names = self.access.names(reader, self.options.queues)
             ranges: list[Range] = []
-            for name, ends in look(client, self.access, names).items():
+            for name, ends in look(reader, self.access, names).items():
                 after = max(begin, self.options.after.get(name, BEGIN), key=order)
                 last = ends.last if until == "+" else _earlier(until, ends.last)
+                if self.options.queues and ends.last == BEGIN:
+                    log.warning(
+                        "queue '%s' has no history at %s: the table has no row of it",
+                        name, self.access.url,
+                    )  # fmt: skip
                 first = ends.trimmed if ends.lost_after(after) else after
                 if order(last) > order(first):
                     whole = Range(name, first, last, ends.rows - ends.gone, False)
-                    ranges += cut(client, self.access.keys(name), whole, step)
+                    ranges += cut(reader, self.access.keys(name), whole, step)
         return slices(ranges, step) or [Slice(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -82,7 +92,19 @@ class HistoryReader(DataSourceReader):
         yield from read_slice(self.access, partition, self.columns)
 
 
+def _check_range(since: str, until: str) -> None:
+    """Refuse a range that holds nothing. Raises ConfigError."""
+    if since == "+":
+        raise ConfigError("since", "latest is for streams: a read begins at the oldest entry, -")
+    if until == "-" or (since != "-" and until != "+" and order(since) > order(_whole(until))):
+        raise ConfigError("until", f"{until} is before since ({since}): no row is between them")
+
+
 def _earlier(until: str, last: str) -> str:
-    """The end of a range: `until`, of which a bare time means its whole millisecond."""
-    whole = until if "-" in until else f"{until}-{2**64 - 1}"
-    return min(whole, last, key=order)
+    """The end of a range."""
+    return min(_whole(until), last, key=order)
+
+
+def _whole(until: str) -> str:
+    """The last entry of a range: a bare time means its whole millisecond."""
+    return until if "-" in until else f"{until}-{2**64 - 1}"

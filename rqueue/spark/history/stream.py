@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-import redis
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -33,7 +32,7 @@ from rqueue.spark.errors import HistoryLost
 from rqueue.spark.history.batches import read_slice
 from rqueue.spark.history.entries import Range, Slice, before, cut, look, sizes, slices
 from rqueue.spark.options import EVERY, HistoryStream
-from rqueue.transport.redis_client import execute
+from rqueue.spark.patience import Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,7 +118,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.access = Access.of(options)
         self.columns = schemas.chosen(schema, schemas.HISTORY_COLUMNS)
         self._open = ExitStack()
-        self._client: redis.Redis | None = None
+        self._reader: Reader | None = None
         self._names: list[str] = []
         self._scanned = 0.0
         self._target: dict[str, HistoryEnds] | None = None
@@ -268,7 +267,7 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )  # fmt: skip
 
     def _first(self, queue: str) -> str:
-        found = execute(self._redis(), history_page(self.access.keys(queue), count=1))
+        found = self._redis().run(history_page(self.access.keys(queue), count=1))
         return found[0].id if found else ""
 
     # -- what is read ------------------------------------------------------------------------------
@@ -299,15 +298,15 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Close the connection."""
-        self._client = None
+        self._reader = None
         self._open.close()
 
     # -- Redis -------------------------------------------------------------------------------------
 
-    def _redis(self) -> redis.Redis:
-        if self._client is None:
-            self._client = self._open.enter_context(self.access.client())
-        return self._client
+    def _redis(self) -> Reader:
+        if self._reader is None:
+            self._reader = self._open.enter_context(self.access.reader())
+        return self._reader
 
     def _look(self) -> dict[str, HistoryEnds]:
         return look(self._redis(), self.access, self._queues())
@@ -324,4 +323,4 @@ class HistoryStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             threading.Event().wait(WAIT_MS / 1000)
             return
         after = {self.access.keys(name): Offset.of(start.get(name, BEGIN)).entry for name in names}
-        execute(self._redis(), history_news(after, count=1, block_ms=WAIT_MS))
+        self._redis().run(history_news(after, count=1, block_ms=WAIT_MS))

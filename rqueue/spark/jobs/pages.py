@@ -9,8 +9,6 @@ from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
-import redis
-
 from rqueue.model.job import Delivery, sort_key
 from rqueue.protocol import commands
 from rqueue.protocol.commands.consumer_rows import registered_names, worker_of
@@ -19,7 +17,7 @@ from rqueue.protocol.commands.job_notes import notes_of, notes_page
 from rqueue.protocol.commands.places import ListKind, id_at, job_value, last_time, list_length
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.paging import entries, read_pages, waiting
-from rqueue.transport.redis_client import execute
+from rqueue.spark.patience import Reader
 
 __all__ = ["Found", "Part", "pages", "plan"]
 
@@ -64,11 +62,11 @@ class Found(NamedTuple):
 
 
 def plan(
-    client: redis.Redis, keys: QueueKeys, states: set[str], levels: set[int] | None, step: int
+    reader: Reader, keys: QueueKeys, states: set[str], levels: set[int] | None, step: int
 ) -> list[Part]:
     """The parts in which jobs of these states (and, of waiting ones, these levels; None: all) are
     read; of a long waiting list about `step` jobs each."""
-    counts = execute(client, commands.counts(keys, oldest=False), queue=keys.queue)
+    counts = reader.run(commands.counts(keys, oldest=False), queue=keys.queue)
     parts: list[Part] = []
     if "ready" in states:
         ends = {
@@ -79,20 +77,20 @@ def plan(
         for level in sorted(counts.levels, reverse=True):
             if counts.levels[level] and (levels is None or level in levels):
                 for list_, until in ends.items():
-                    parts += _stretches(client, keys, level, list_, until, step, most)
+                    parts += _stretches(reader, keys, level, list_, until, step, most)
     kind = counts.meta.get("v", "").split()
     if "groups" in kind and "blocked" in states:
         parts.append(Part(keys.queue, "blocked"))
     if {"groups", "last_value", "hold", "sorted", "refusals"} & {*kind} and "ready" in states:
         parts.append(Part(keys.queue, "heads"))
     if counts.scheduled and ("scheduled" in states or (counts.parked and "parked" in states)):
-        last = execute(client, last_time(keys, "scheduled"))
+        last = reader.run(last_time(keys, "scheduled"))
         if last is not None:
             parts.append(Part(keys.queue, "scheduled", last))
     if counts.more.get("deferred") and "deferred" in states:
         parts.append(Part(keys.queue, "deferred"))
     if counts.dead and "dead" in states:
-        last = execute(client, last_time(keys, "dead"))
+        last = reader.run(last_time(keys, "dead"))
         if last is not None:
             parts.append(Part(keys.queue, "dead", last))
     if counts.held and "held" in states:
@@ -101,7 +99,7 @@ def plan(
 
 
 def _stretches(
-    client: redis.Redis,
+    reader: Reader,
     keys: QueueKeys,
     level: int,
     list_: str,
@@ -110,13 +108,13 @@ def _stretches(
     levels: int,
 ) -> Iterator[Part]:
     kind = _LISTS[list_]
-    count = execute(client, list_length(keys, kind, level))
+    count = reader.run(list_length(keys, kind, level))
     if not count:
         return
 
     def place_at(index: int) -> int:
         """The place of an element of the list; 0 where there is no such job."""
-        value = execute(client, job_value(keys, execute(client, id_at(keys, kind, level, index))))
+        value = reader.run(job_value(keys, reader.run(id_at(keys, kind, level, index))))
         return 0 if value is None else place_of(value)
 
     if list_ == "d":
@@ -143,23 +141,23 @@ def place_of(value: bytes) -> int:
 
 
 def pages(
-    client: redis.Redis, keys: QueueKeys, part: Part, states: set[str], size: int
+    reader: Reader, keys: QueueKeys, part: Part, states: set[str], size: int
 ) -> Iterator[list[Found]]:
     """The jobs of a part, `size` at a time; the next page is read when it is asked for."""
     if part.which == "ready":
-        return _ready(client, keys, part, size)
+        return _ready(reader, keys, part, size)
     if part.which in ("heads", "blocked"):
-        return _once(_of_heads(client, keys, part.which, size))
+        return _once(_of_heads(reader, keys, part.which, size))
     if part.which == "held":
-        return _once(_held(client, keys, size))
+        return _once(_held(reader, keys, size))
     if part.which == "deferred":
-        return _once(_deferred(client, keys, size))
+        return _once(_deferred(reader, keys, size))
     if part.which == "dead":
-        return _once(_dead(client, keys, part, size))
-    return _once(_scheduled(client, keys, part, states, size))
+        return _once(_dead(reader, keys, part, size))
+    return _once(_scheduled(reader, keys, part, states, size))
 
 
-def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
+def _ready(reader: Reader, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
     mine = f"{part.level}{part.list}"
     others = ",".join(
         f"{level}{list_}-"
@@ -169,7 +167,7 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
     )
     at, place = part.after, f"{mine}{part.after & (1 << _SHIFT) - 1}.{part.after >> _SHIFT}"
     while at < part.until:
-        page = execute(client, commands.browse(keys, f"{others},{place}", size), queue=keys.queue)
+        page = reader.run(commands.browse(keys, f"{others},{place}", size), queue=keys.queue)
         found = [Found("ready", job) for job in page.jobs]
         before = at
         for token in page.cursor.split(","):
@@ -182,27 +180,27 @@ def _ready(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Itera
             return
 
 
-def _of_heads(client: redis.Redis, keys: QueueKeys, which: str, size: int) -> Iterator[list[Found]]:
+def _of_heads(reader: Reader, keys: QueueKeys, which: str, size: int) -> Iterator[list[Found]]:
     cursor = f"{'only' if which == 'blocked' else which},"
     state = "blocked" if which == "blocked" else "ready"
-    run = partial(execute, client, queue=keys.queue)
+    run = partial(reader.run, queue=keys.queue)
     for page in read_pages(waiting(keys, cursor, size), run):
         yield [Found(state, job) for job in page.jobs]
 
 
 def _entries(
-    client: redis.Redis, keys: QueueKeys, which: str, size: int
+    reader: Reader, keys: QueueKeys, which: str, size: int
 ) -> Iterator[Sequence[commands.read.Entry]]:
-    run = partial(execute, client, queue=keys.queue)
+    run = partial(reader.run, queue=keys.queue)
     for page in read_pages(entries(keys, which, limit=size), run):
         yield page.entries
 
 
 def _scheduled(
-    client: redis.Redis, keys: QueueKeys, part: Part, states: set[str], size: int
+    reader: Reader, keys: QueueKeys, part: Part, states: set[str], size: int
 ) -> Iterator[list[Found]]:
-    for some in _entries(client, keys, "scheduled", size):
-        why = execute(client, notes_of(keys, "parked", [entry.job.id for entry in some]))
+    for some in _entries(reader, keys, "scheduled", size):
+        why = reader.run(notes_of(keys, "parked", [entry.job.id for entry in some]))
         found = []
         for entry, parked in zip(some, why, strict=True):
             state = "scheduled" if parked is None else "parked"
@@ -213,12 +211,12 @@ def _scheduled(
             return
 
 
-def _deferred(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
+def _deferred(reader: Reader, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
     cursor = 0
     while True:
-        page = execute(client, notes_page(keys, "deferred", cursor, count=size))
+        page = reader.run(notes_page(keys, "deferred", cursor, count=size))
         ids = list(page.notes)
-        values = execute(client, jobs_of(keys, ids))
+        values = reader.run(jobs_of(keys, ids))
         yield [
             Found("deferred", Delivery(id_, value))
             for id_, value in zip(ids, values, strict=True)
@@ -228,8 +226,8 @@ def _deferred(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[
             return
 
 
-def _dead(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
-    for some in _entries(client, keys, "dead", size):
+def _dead(reader: Reader, keys: QueueKeys, part: Part, size: int) -> Iterator[list[Found]]:
+    for some in _entries(reader, keys, "dead", size):
         yield [
             Found("dead", entry.job, cause=entry.cause)
             for entry in some
@@ -239,10 +237,10 @@ def _dead(client: redis.Redis, keys: QueueKeys, part: Part, size: int) -> Iterat
             return
 
 
-def _held(client: redis.Redis, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
-    for name in sorted(execute(client, registered_names(keys))):
-        worker = execute(client, worker_of(keys, name))
-        for some in _entries(client, keys, f"held:{name}", size):
+def _held(reader: Reader, keys: QueueKeys, size: int) -> Iterator[list[Found]]:
+    for name in sorted(reader.run(registered_names(keys))):
+        worker = reader.run(worker_of(keys, name))
+        for some in _entries(reader, keys, f"held:{name}", size):
             yield [Found("held", entry.job, consumer=name, worker=worker) for entry in some]
 
 

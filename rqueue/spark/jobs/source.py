@@ -25,23 +25,26 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rqueue.logs import logger
 from rqueue.protocol.commands.job_notes import notes_of
+from rqueue.protocol.commands.queue_keys import meta_fields
 from rqueue.spark import schemas
 from rqueue.spark.access import Access
 from rqueue.spark.jobs.batches import JobBatches
 from rqueue.spark.jobs.pages import Part, pages, plan
 from rqueue.spark.options import JOB_STATES, READ_RATE, JobsRead, JobsWrite, read_options
-from rqueue.transport.redis_client import execute
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import redis
 
     from rqueue.protocol.keys import QueueKeys
     from rqueue.spark.jobs.pages import Found
+    from rqueue.spark.patience import Reader
     from rqueue.spark.write.writer import BatchWriter, StreamWriter
 
 __all__ = ["JobsReader", "JobsSource", "Piece"]
+
+log = logger("rqueue.spark")
 
 ROWS = 8192
 """Rows from which on a batch goes to Spark."""
@@ -110,13 +113,15 @@ class JobsReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each queue and state, of waiting jobs for each level, and several for a long
         list."""
-        with self.access.client() as client:
-            names = sorted(self.access.names(client, self.options.queues))
+        with self.access.reader() as reader:
+            names = sorted(self.access.names(reader, self.options.queues))
+            if self.options.queues:
+                self._warn(reader, names)
             found = [
                 Piece(part)
                 for name in names
                 for part in plan(
-                    client,
+                    reader,
                     self.access.keys(name),
                     self.states,
                     self.levels,
@@ -124,6 +129,16 @@ class JobsReader(DataSourceReader):
                 )
             ]
         return found or [Piece(None)]
+
+    def _warn(self, reader: Reader, names: Sequence[str]) -> None:
+        """Name the queues that are not there."""
+        stamps = reader.run_all([meta_fields(self.access.keys(name), "v") for name in names])
+        for name, (stamp,) in zip(names, stamps, strict=True):
+            if stamp is None:
+                log.warning(
+                    "there is no queue '%s' at %s: the table has no row of it",
+                    name, self.access.url,
+                )  # fmt: skip
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The jobs of one part, as Arrow batches."""
@@ -135,10 +150,10 @@ class JobsReader(DataSourceReader):
         rate = self.options.max_rows_per_second
         rate = READ_RATE if rate is None else rate
         batches = JobBatches(part.queue, self.columns, self.tasks, self.levels)
-        with self.access.client() as client:
+        with self.access.reader() as reader:
             begin, rows = time.monotonic(), 0
-            for page in pages(client, keys, part, self.states, self.options.page_size):
-                batches.add(page, _errors(client, keys, page) if batches.wants_errors else None)
+            for page in pages(reader, keys, part, self.states, self.options.page_size):
+                batches.add(page, _errors(reader, keys, page) if batches.wants_errors else None)
                 if batches.rows >= ROWS:
                     yield batches.take()
                 rows += len(page)
@@ -148,5 +163,5 @@ class JobsReader(DataSourceReader):
             yield batches.take()
 
 
-def _errors(client: redis.Redis, keys: QueueKeys, page: list[Found]) -> list[bytes | None]:
-    return execute(client, notes_of(keys, "errors", [found.job.id for found in page]))
+def _errors(reader: Reader, keys: QueueKeys, page: list[Found]) -> list[bytes | None]:
+    return reader.run(notes_of(keys, "errors", [found.job.id for found in page]))

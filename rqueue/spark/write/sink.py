@@ -45,7 +45,8 @@ from rqueue.protocol.call import Arg
 from rqueue.protocol.commands.enqueue import Accepted, Note
 from rqueue.protocol.commands.write_log import write_logs, written_marks
 from rqueue.protocol.keys import QueueKeys
-from rqueue.protocol.put_buffer import BATCH_BYTES, backoff
+from rqueue.protocol.put_buffer import BATCH_BYTES
+from rqueue.spark.patience import patiently
 from rqueue.spark.write.rows import Job
 from rqueue.transport.redis_client import execute
 from rqueue.transport.thread_connections import Flight, ThreadConnections
@@ -390,17 +391,7 @@ class Sink:
 
     def patiently(self, action: Callable[[], R]) -> R:
         """Do it; while Redis cannot be used now, again and again for `patience`."""
-        end = time.monotonic() + self.task.patience
-        attempt = 0
-        while True:
-            try:
-                return action()
-            except RedisUnavailable:
-                attempt += 1
-                pause = backoff(attempt)
-                if time.monotonic() + pause > end:
-                    raise
-                time.sleep(pause)
+        return patiently(action, self.task.patience)
 
     def pace(self, rows: int) -> None:
         """Keep within `rows_per_second`."""

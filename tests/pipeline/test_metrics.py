@@ -10,6 +10,7 @@ import pytest
 from rqueue.errors import ConfigError
 from rqueue.pipeline.plan.measure import visits
 from rqueue.pipeline.report import metrics
+from rqueue.pipeline.report.report import report
 from tests.pipeline.history_rows import PDF, SCENARIO, T0, frame
 from tests.support.spark import Sparks
 
@@ -238,6 +239,25 @@ def test_workers_are_measured_within_the_range_only(spark: SparkSession) -> None
     )
     [worker] = found(metrics.workers(prepared, START, END))
     assert pick(worker, "busy_ms", "present_ms", "utilisation") == (3000, 3000, 1.0)
+
+
+OWN = "host:4711:0a1b2c3d"
+"""The name that a consumer of one's own gets."""
+
+
+def test_consumers_of_ones_own_have_no_utilisation(spark: SparkSession) -> None:
+    """They hold a batch of jobs at once: what a pool's process runs counts alone."""
+    took = {"task": "t", "outcome": "ack", "enqueued": 0, "acquired": 0, "started": 0}
+    own = [took | {"id": f"o{n}", "worker": OWN, "at": 9, "finished": 9} for n in range(50)]
+    ran = took | {"id": "p", "worker": "host:12:3-a0b1c2", "at": 8, "finished": 8}
+    prepared = metrics.prepare(frame(spark, [*own, ran]), START, END)
+    held, pool = found(metrics.workers(prepared, START, END))
+    assert pick(held, "worker", "attempts", "busy_ms", "utilisation") == (OWN, 50, 450, None)
+    assert pick(pool, "busy_ms", "utilisation") == (8, 1.0)
+    made = report(frame(spark, [*own, ran]), START, END).document
+    assert made["figures"]["utilisation"] == 1.0
+    timed = visits(frame(spark, [*own, ran])).where("run IS NOT NULL").collect()
+    assert [row["run"] for row in timed] == [0.008]
 
 
 def test_fairness(rows: DataFrame) -> None:

@@ -318,7 +318,7 @@ def _show(one: Plan, numbers: Scaling, growth: float) -> None:
             "load": f"{load.erlangs:.2f} workers busy on average; {measured.average:.2f} over the"
             f" whole range, {measured.quietest:.2f} in the quietest window",
             "check": _checked(one),
-            "killed": f"{many(measured.untimed, 'run')} of unknown length are not in it"
+            "left out": f"{many(measured.untimed, 'run')} of unknown length"
             if measured.untimed
             else "",
             "model": f"{many(one.model_workers, 'worker')}"

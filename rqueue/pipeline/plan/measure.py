@@ -23,7 +23,7 @@ from pyspark.sql.window import Window
 from rqueue.errors import RQueueError
 from rqueue.pipeline.plan.pools import pools_of, slots_at_once
 from rqueue.pipeline.plan.queueing import Load
-from rqueue.pipeline.times import begun
+from rqueue.pipeline.times import OWN, begun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +55,7 @@ class Measured:
 
     `queues`: those that the same workers served, planned together. `first_ms`, `last_ms`: arrivals
     of the first and last visit. `visits`, `jobs`: how many, and of how many jobs (visits per job is
-    what retries cost); `untimed`: runs that were killed and whose length is not known.
+    what retries cost); `untimed`: runs whose length is not known.
     `window_s`: length of a window; `busiest_ms`: start of the busiest one; `quietest`: erlangs of
     the quietest. `average`: erlangs over the whole range. `load`: of the busiest window. `wait_s`:
     the quantile asked for, of the waits as they were over the range; `busiest_wait_s`: in the
@@ -92,7 +92,8 @@ class Measured:
 def visits(history: DataFrame) -> DataFrame:
     """The runs in a table of history: queue, id, worker, arrived and begun (ms), waited, run (s).
 
-    Runs that were killed and whose beginning is not known are there without their times.
+    Runs of unknown length are there without their times: killed ones whose beginning is not known,
+    and those of consumers of one's own.
     """
     entry = F.split("entry", "-")
     order = (entry[0].cast("long"), entry[1].cast("long"), F.col("row"))
@@ -107,6 +108,7 @@ def visits(history: DataFrame) -> DataFrame:
     return (
         history.withColumn("arrived", arrived)
         .withColumn("began", begun())
+        .withColumn("own", F.coalesce(F.expr(OWN), F.lit(False)))
         .where(
             (F.col("began").isNotNull() | killed)
             & F.expr("finished IS NOT NULL AND arrived IS NOT NULL")
@@ -119,7 +121,7 @@ def visits(history: DataFrame) -> DataFrame:
             started.alias("begun"),
             (F.greatest(started - F.col("arrived"), F.lit(0)) / 1000).alias("waited"),
             F.when(
-                F.col("began").isNotNull(),
+                F.col("began").isNotNull() & ~F.col("own"),
                 F.greatest((finished - started) / 1000, F.lit(SHORTEST_RUN)),
             ).alias("run"),
         )

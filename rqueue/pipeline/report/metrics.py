@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from rqueue.errors import ConfigError
-from rqueue.pipeline.times import BEGUN
+from rqueue.pipeline.times import BEGUN, OWN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -244,16 +244,17 @@ def workers(rows: DataFrame, start_ms: int, end_ms: int) -> DataFrame:
 
     busy_ms: time in attempts; present_ms: from its first job's acquisition to its last one's end;
     both within [start_ms, end_ms). utilisation: busy / present; above 1 when it runs several at
-    once. A worker that had no job left no trace.
+    once; null for a consumer of one's own, which holds jobs that it does not run yet. A worker that
+    had no job left no trace.
     """
     return _sql(
         rows,
-        """WITH clipped AS (
+        f"""WITH clipped AS (
           SELECT *, least(finished_ms, :end_ms) AS until,
             CASE WHEN run_ms IS NOT NULL THEN greatest(started_ms, :start_ms) END AS begun,
             CASE WHEN started_ms IS NOT NULL
               THEN greatest(coalesce(acquired_ms, started_ms), :start_ms) END AS got
-          FROM {rows} WHERE worker IS NOT NULL
+          FROM {{rows}} WHERE worker IS NOT NULL
         ), summed AS (
           SELECT worker, count(DISTINCT queue) AS queues, count_if(attempt) AS attempts,
             count_if(failed_attempt) AS failed_attempts,
@@ -262,7 +263,8 @@ def workers(rows: DataFrame, start_ms: int, end_ms: int) -> DataFrame:
             coalesce(sum(CASE WHEN begun < until THEN until - begun END), 0) AS busy_ms,
             greatest(coalesce(max(until) - min(got), 0), 0) AS present_ms
           FROM clipped GROUP BY worker)
-        SELECT *, try_divide(busy_ms, present_ms) AS utilisation FROM summed
+        SELECT *, CASE WHEN NOT {OWN} THEN try_divide(busy_ms, present_ms) END AS utilisation
+        FROM summed
         ORDER BY busy_ms DESC, worker""",
         start_ms=start_ms,
         end_ms=end_ms,

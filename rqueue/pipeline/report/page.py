@@ -78,7 +78,9 @@ def _plots(document: Mapping[str, Any]) -> dict[str, str]:
     if ran:
         parts = [("useful_ms", plots.GREEN, "useful"), ("wasted_ms", plots.ORANGE, "wasted")]
         found["by"] = plots.bars(ran, parts, "by")
-    present = [{**row, "key": row["worker"]} for row in tables["workers"] if row["present_ms"]]
+    present = [
+        {**row, "key": row["worker"]} for row in tables["workers"] if row["utilisation"] is not None
+    ]
     if present:
         found["workers"] = plots.busy(present[:_MOST_BARS])
     shares = [{**row, "key": row["group"]} for row in tables["groups"] if row["run_ms"]]

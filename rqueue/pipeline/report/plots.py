@@ -176,11 +176,9 @@ def busy(table: Sequence[Row]) -> str:
     drawn = figure(WIDTH, 0.9 + 0.3 * len(table))
     axes = drawn.add_subplot()
     style(axes, x="busy, of the time from its first job to its last")
-    axes.barh(
-        range(len(table)), [row["utilisation"] or 0 for row in table], color=BLUE, height=0.66
-    )
+    axes.barh(range(len(table)), [row["utilisation"] for row in table], color=BLUE, height=0.66)
     _names(axes, table)
-    axes.set_xlim(0, max(1.0, *(row["utilisation"] or 0 for row in table)))
+    axes.set_xlim(0, max(1.0, *(row["utilisation"] for row in table)))
     axes.xaxis.set_major_formatter(PercentFormatter(1.0))
     return _themed(drawn, "workers")
 

@@ -129,10 +129,10 @@ def test_each_call_puts_a_debounced_job_off(q: QueueFixture, time: FrozenTime) -
     assert due_in(q) == [("4", 5)]
 
 
-def test_a_debounced_job_that_is_due_keeps_its_time(q: QueueFixture, time: FrozenTime) -> None:
+def test_a_debounced_job_that_is_due_is_put_off_no_more(q: QueueFixture, time: FrozenTime) -> None:
     call(q, "1", DEBOUNCE)
     time.move(12)
-    assert call(q, "2", DEBOUNCE) == ("1", "scheduled")
+    assert call(q, "2", DEBOUNCE) == ("1", "ready")
     assert ran(q, q.join()) == [("1", "2")]
 
 

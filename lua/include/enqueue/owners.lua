@@ -26,6 +26,6 @@ end
 
 --- Gives jobs that are replaced what the new ones say.
 local function owners_replace(step)
-  if not step.uniques.replaced[1] then return end
+  if not step.uniques.replaced[1] and not step.uniques.cut then return end
   --- @each replace(step.base, step.uniques, step.arguments, step.first)
 end

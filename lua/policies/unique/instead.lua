@@ -54,6 +54,13 @@ local function unique_instead(base, plan, ids, how)
     if state == 'done' or state and replaces then
       period = tonumber(redis.call('ZSCORE', base .. 'periods', job.key) or nil)
       period = period and period > how.now and period
+      -- one that puts off may begin when the one before is over
+      local most = how.now + (tonumber(job.lasts) or math.huge) * (job.answer == 't' and 2 or 1)
+      if period and period > most then
+        how.cut = how.cut or {}
+        how.cut[#how.cut + 1] = { key = job.key, by = period - most, at = most }
+        period = most
+      end
     end
     if state == 'done' and not period then state = nil end
     if replaces and (state == 'held' or state == 'done') then

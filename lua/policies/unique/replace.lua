@@ -1,11 +1,17 @@
 --- @include "job/value"
+--- @include "queue/rewound"
 --- @include "schedule/add"
 --- @include "consumer/wait_for_bytes"
 --- @hooks weigh
 
---- What `instead` found: jobs that wait get the envelopes, and some the due times, of those that are not stored. All
+--- What `instead` found: periods are cut that a clock which went back has made too long, and jobs that wait get the
+--- envelopes, and some the due times, of those that are not stored. All
 --- keys that this meets were looked at. `how` also has `timer` and `paused` of the queue.
 local function unique_replace(base, how, arguments, first)
+  for _, one in ipairs(how.cut or {}) do
+    redis.call('ZADD', base .. 'periods', 'XX', string.format('%d', one.at), one.key)
+    rewound_note(base, how.now, one.by)
+  end
   local ids = {}
   for _, one in ipairs(how.replaced) do
     local envelope = arguments[first + 2 * one.at - 1]

@@ -10,6 +10,7 @@ from rqueue.inspector.jobs import jobs_page
 from rqueue.inspector.queues import QueueInfo, queue_info
 from rqueue.inspector.unheard import REFUSED
 from rqueue.model.schedule_info import OVERDUE_MS, ScheduleInfo
+from rqueue.protocol.commands import counts as counted
 from rqueue.protocol.commands.consumer_rows import registered_names
 from rqueue.protocol.commands.schedules import read_schedules
 from rqueue.protocol.keys import QueueKeys
@@ -18,6 +19,9 @@ from rqueue.transport.redis_client import execute
 
 WAITING = "ready, scheduled or parked"
 """Where the jobs are that `QueueInfo.waiting` counts."""
+
+REWOUND_MS = 24 * 3_600_000
+"""How long the doctor says that the clock went back."""
 
 SHOWN = 20
 """Parked jobs of which the doctor names the tasks."""
@@ -55,7 +59,21 @@ def check_service(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
         found.append(Finding("service", "runs-on", keys.queue, one.id, says, severity="note"))
     if info.schedules:
         found += _schedules(client, info, keys)
-    return found
+    return found + _clock(client, keys)
+
+
+def _clock(client: redis.Redis, keys: QueueKeys) -> list[Finding]:
+    """A note for a day after the clock of Redis has gone back."""
+    counts = execute(client, counted(keys, oldest=False), queue=keys.queue)
+    at, _, by = counts.meta.get("rewound", "0 0").partition(" ")
+    if abs(counts.now - int(at)) > REWOUND_MS:
+        return []
+    says = (
+        f"the clock of Redis went back, by {int(by) / 1000:.0f} s or more: rates, intervals and"
+        " throttled jobs were set right; delayed jobs come later by that"
+    )
+    remedy = "see that the hosts of Redis, and of its replicas, keep the time"
+    return [Finding("service", "clock", keys.queue, "", says, remedy, "note")]
 
 
 def _unknown(client: redis.Redis, keys: QueueKeys) -> str:

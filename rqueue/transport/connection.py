@@ -21,8 +21,7 @@ from rqueue.protocol.error_mapping import moved_on, translate
 from rqueue.protocol.exchange import KNOWN, Exchange
 from rqueue.protocol.slots import Address
 from rqueue.transport.knock import AnyKnock, Knock
-from rqueue.transport.readable import readable
-from rqueue.transport.resp import Command, Framing
+from rqueue.transport.resp import Command, Framing, readable
 from rqueue.transport.sentinel import sentinels_of
 from rqueue.transport.socket_connection import SocketConnection
 

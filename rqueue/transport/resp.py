@@ -9,15 +9,20 @@ from __future__ import annotations
 import select
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from errno import EBADF
 from functools import partial
+from math import ceil
 from typing import Any, Protocol, cast
 
 import hiredis
 from redis import exceptions as rx
 
 BUFFER = 65536
+
+LONGEST_MS = 86_400_000
+"""The longest that `poll` is told to wait."""
 
 QUIET_S = 1.5
 """Seconds without an answer after which it is late: another server may be in charge by now."""
@@ -30,6 +35,25 @@ Command = tuple[str | bytes | int | float, ...]
 
 # hiredis declares a tuple of one element and means any tuple
 _pack = cast("Callable[[Command], bytes]", hiredis.pack_command)
+
+
+def readable(watched: Iterable[Any], seconds: float | None) -> list[Any]:
+    """Those of the sockets and descriptors of which a read would not wait, or [] after so many
+    seconds (None: for ever). Raises OSError for a descriptor that is closed, and ValueError
+    for a closed socket. Any descriptor will do: `select.select` refuses those from 1,024 up."""
+    poll = select.poll()
+    found = {}
+    for one in watched:
+        number = one if type(one) is int else one.fileno()
+        found[number] = one
+        poll.register(number, select.POLLIN)
+    limit = None if seconds is None else min(LONGEST_MS, ceil(max(0.0, seconds) * 1000))
+    ready = []
+    for number, event in poll.poll(limit):
+        if event & select.POLLNVAL:
+            raise OSError(EBADF, f"file descriptor {number} is closed")
+        ready.append(found[number])
+    return ready
 
 
 class Framing(Protocol):

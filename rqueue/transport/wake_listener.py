@@ -16,7 +16,7 @@ from redis import exceptions as rx
 from rqueue.errors import ConnectionLost, RedisTimeout, ServerError, SlotBusy
 from rqueue.protocol.wake import RECONNECTED, Wake
 from rqueue.transport.connection import Connection
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 from rqueue.transport.vigil import hang_up
 
 LISTEN_S = 60

@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 
 ROOT = Path(__file__).resolve().parents[2]
 PATH = f"{ROOT}:{ROOT / 'workers'}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from rqueue.transport.readable import readable as real_readable
+from rqueue.transport.resp import readable as real_readable
 
 STUCK_S = 60.0
 """Real seconds after which an actor that does not come back to a waiting point counts as stuck."""
@@ -170,7 +170,7 @@ class Stage:
         return self.now
 
     def readable(self, watched: Iterable[Any], seconds: float | None) -> list[Any]:
-        """Stands for `rqueue.transport.readable.readable`."""
+        """Stands for `rqueue.transport.resp.readable`."""
         watched = list(watched)
         actor = self.me
         if actor is None:

@@ -35,8 +35,8 @@ from rqueue.settings import Settings
 from rqueue.transport.cluster import NodeConnection, cluster_of
 from rqueue.transport.cluster_client import node_options
 from rqueue.transport.connection import Connection
-from rqueue.transport.readable import readable
 from rqueue.transport.redis_client import is_cluster, open_client
+from rqueue.transport.resp import readable
 from rqueue.transport.routed_connection import connection_for
 from rqueue.transport.server_check import ServerFacts, read_facts, server_facts
 from rqueue_workers.pool.signals import Inbox

@@ -17,7 +17,7 @@ from typing import Any
 from rqueue.errors import ConfigError, RQueueError
 from rqueue.logs import logger
 from rqueue.tasks.registry import registry
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 from rqueue_workers.pool.children import forked
 from rqueue_workers.pool.exit_cause import ExitCause
 from rqueue_workers.pool.served_queues import with_shards

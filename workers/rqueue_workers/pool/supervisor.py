@@ -19,7 +19,7 @@ from rqueue.logs import logger
 from rqueue.protocol.advice import describe
 from rqueue.settings import redact
 from rqueue.transport.lease_renewer import renewal_interval
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 from rqueue_workers.exit_codes import Exit
 from rqueue_workers.pool import log_setup, preflight
 from rqueue_workers.pool.crash_log import CrashLog

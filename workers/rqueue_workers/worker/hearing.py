@@ -15,7 +15,7 @@ from rqueue.model.job_order import overtakers
 from rqueue.model.locks import new_lock
 from rqueue.protocol.error_mapping import is_wrong_type
 from rqueue.protocol.wake import JOB, Wake
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 from rqueue.transport.wake_listener import first_readable
 from rqueue_workers.spec import WorkerSpec
 from rqueue_workers.status_page import StatusPage

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from rqueue.logs import logger
-from rqueue.transport.readable import readable
+from rqueue.transport.resp import readable
 from rqueue_workers.status_page import CONTINUE, DRAIN, STOP, StatusPage
 
 log = logger("rqueue.worker")

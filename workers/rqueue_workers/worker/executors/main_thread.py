@@ -11,6 +11,7 @@ from typing import Any
 
 from orjson import loads
 
+from rqueue.logs import logger
 from rqueue.model.envelope import encode_result
 from rqueue.model.job import delivered_before, has_crashed
 from rqueue.tasks.context import current
@@ -27,7 +28,8 @@ from rqueue_workers.worker.prefetch import ENOUGH, ENOUGH_S
 from rqueue_workers.worker.recycling import Recycling
 from rqueue_workers.worker.subscription import Subscription
 from rqueue_workers.worker.task_plans import MAIN, Plan
-from rqueue_workers.worker.timers import Timers
+
+log = logger("rqueue.worker")
 
 SETTLE_S = 0.01
 """Seconds after which an ended job is settled, whatever else is held."""
@@ -35,7 +37,38 @@ SETTLE_S = 0.01
 BATCH = 512
 NO_ARGUMENTS: list[Any] = []
 
+TIMERS = {
+    signal.ITIMER_REAL: "ITIMER_REAL (signal.alarm, setitimer)",
+    signal.ITIMER_VIRTUAL: "ITIMER_VIRTUAL",
+    signal.ITIMER_PROF: "ITIMER_PROF",
+}
+"""Interval timers: a process has one of each kind."""
+
 _new = tuple.__new__
+
+
+class Timers:
+    """The interval timers that jobs leave behind: they would strike a later job. Those that the
+    application has set before the first job are its own."""
+
+    def __init__(self) -> None:
+        self._kinds: list[int] = []
+        self._said = False
+
+    def watch(self) -> None:
+        """From now on a timer is that of a job."""
+        self._kinds = [kind for kind in TIMERS if not signal.getitimer(kind)[0]]
+
+    def clear(self) -> None:
+        """Take away what a job of the main thread has left behind."""
+        for kind in self._kinds:
+            if signal.setitimer(kind, 0)[0] and not self._said:
+                self._said = True
+                log.warning(
+                    "a job left a timer behind, %s: it is taken away, and so are later ones, in"
+                    " silence; a job has to take its timers away itself",
+                    TIMERS[kind],
+                )
 
 
 class MainThreadExecutor:

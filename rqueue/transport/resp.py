@@ -22,7 +22,7 @@ from redis import exceptions as rx
 BUFFER = 65536
 
 LONGEST_MS = 86_400_000
-"""The longest that `poll` is told to wait."""
+"""The longest wait of one `poll`."""
 
 QUIET_S = 1.5
 """Seconds without an answer after which it is late: another server may be in charge by now."""

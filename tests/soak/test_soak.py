@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
+import random
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from tests.soak.__main__ import main
 from tests.soak.faults.catalogue import CATALOGUE, select
+from tests.soak.faults.scene import NoTarget, Scene
 from tests.soak.plants import PLANTS
 from tests.soak.programs import ROOT
 from tests.soak.report import print_report
@@ -65,6 +70,18 @@ def test_faults_of_all_kinds(tmp_path: Path, server_name: str, seconds: int) -> 
     assert verdict.right, report.getvalue()
     assert verdict.counts["faults"] > seconds / 2  # few where other programs have the processors
     assert verdict.counts["accepted"] > 4 * seconds
+
+
+def test_a_program_that_has_just_ended_is_no_target() -> None:
+    field: Any = SimpleNamespace(lease=3.0)
+    scene = Scene(field, random.Random(1), threading.Event())
+    for act in (
+        lambda: scene.kill([0]),
+        lambda: scene.tell(0, signal.SIGTERM),
+        lambda: scene.freeze([0], 1),
+    ):
+        with pytest.raises(NoTarget):
+            act()
 
 
 BRIEF = (

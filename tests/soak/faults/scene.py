@@ -53,7 +53,7 @@ class Scene:
     def kill(self, pids: Iterable[int], number: signal.Signals = signal.SIGKILL) -> None:
         """End processes by a signal that they cannot, or do not, handle."""
         hit = False
-        for pid in pids:
+        for pid in filter(None, pids):  # 0: it has just ended, and would be our own group
             with suppress(ProcessLookupError):
                 at = time.monotonic()
                 os.kill(pid, number)
@@ -65,6 +65,8 @@ class Scene:
     def tell(self, pid: int, number: signal.Signals) -> None:
         """Send a signal that a pool or worker acts on."""
         at = time.monotonic()
+        if not pid:
+            raise NoTarget
         try:
             os.kill(pid, number)
         except ProcessLookupError:
@@ -75,7 +77,7 @@ class Scene:
         """Stop processes for a while."""
         stopped = []
         at = time.monotonic()
-        for pid in pids:
+        for pid in filter(None, pids):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
                 stopped.append(pid)

@@ -22,9 +22,12 @@ local function schedules_timed(base, first)
 end
 
 --- Names of schedules whose next ticks are to be computed. All ticks up to now were looked at, by a pool that is sure to
---- look again within its lease: `looked`.
+--- look again within its lease: `looked`. If more are due than one call looks at, the next call goes on from the same time.
 local function schedules_refill(base, queue, lease)
-  if not queue.paused then redis.call('HSET', base .. 'meta', 'looked', string.format('%d,%d', queue.now, lease)) end
+  local now = string.format('%d', queue.now)
+  if not queue.paused and redis.call('ZCOUNT', base .. 'ticks', '-inf', now) == 0 then
+    redis.call('HSET', base .. 'meta', 'looked', string.format('%s,%d', now, lease))
+  end
   return redis.call('SRANDMEMBER', base .. 'refills', '16')
 end
 

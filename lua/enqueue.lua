@@ -178,6 +178,7 @@ fault = owners_answer(step, ARGV.over)
 if fault then return fault end
 if step.accepted == 0 then
   owners_replace(step)
+  owners_note(step)
   if note then step.noted(note, 0, total) end
   return { now, 0, step.refused, '', step.uniques.answered }
 end
@@ -224,6 +225,7 @@ end
 --- @end
 local receiver = step.taker and step.taker.name or ''
 --- @if instead
+owners_note(step)
 do return { now, step.accepted, step.refused, receiver, step.uniques.answered } end
 --- @end
 return { now, step.accepted, step.refused, receiver }

@@ -38,7 +38,7 @@ from rqueue.protocol.commands.job_notes import Notes, began_of, notes_page
 from rqueue.protocol.commands.reports import progress
 from rqueue.protocol.keys import QueueKeys
 from rqueue.protocol.paging import Paging, read_pages
-from rqueue.protocol.result_wait import NOT_KEPT, moved_to
+from rqueue.protocol.result_wait import NOT_KEPT, move_said
 from rqueue.transport.redis_client import execute
 
 PAGE_MAX = commands.read.PAGE_MAX
@@ -124,7 +124,9 @@ def ended_info(queue: str, id: str, record: Record) -> JobInfo:
     elif record.state in (JobState.DEAD, JobState.CANCELLED):
         facts["cause"] = read_json(record.payload)
     elif record.state is JobState.MOVED:
-        facts["problem"] = f"moved to queue '{moved_to(record)}'"
+        merged = move_said(record, "as")
+        to = move_said(record, "to")
+        facts["problem"] = f"merged into job '{merged}'" if merged else f"moved to queue '{to}'"
     return JobInfo(id, queue, record.state, **facts)
 
 

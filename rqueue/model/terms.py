@@ -149,12 +149,11 @@ _FIRST = Terms._fields.index(TAGS[0].field)
 def aged(text: str, age_ms: int) -> str:
     """Terms of a job that was on its way for `age_ms` since they were made: `<when>-<age>`. The
     queue counts it as enqueued then, and its delay and its time to live from then. Every way on
-    which a job waits before it reaches its queue says so by this."""
-    if age_ms <= 0:
-        return text
+    which a job waits before it reaches its queue says so by this, also of an age of 0: if another
+    job has its unique key by then, its record says as which job it goes on."""
     priority, when, rest = text.split(",", 2)
     when, _, before = when.partition("-")
-    return f"{priority},{when}-{int(before or 0) + age_ms},{rest}"
+    return f"{priority},{when}-{int(before or 0) + max(0, age_ms)},{rest}"
 
 
 NORMAL_TERMS = Terms().text

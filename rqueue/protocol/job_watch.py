@@ -58,6 +58,11 @@ class JobWatch:
         self._keys = keys
         self.stay = commands.watch_on(keys, self._id)
 
+    def goes_on_as(self, id: str) -> None:
+        """The job is merged into this one: begin anew there."""
+        self._id, self._bell, self._seen, self.over = id, "", None, False
+        self.stay = commands.watch_on(self._keys, id)
+
     def look(self) -> commands.ScriptCall[Watched]:
         """The call that looks at the job."""
         return commands.watch(self._keys, self._id, self._after)

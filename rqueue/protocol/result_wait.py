@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -47,7 +47,8 @@ __all__ = [
     "ResultWait",
     "await_result",
     "failure_of",
-    "moved_to",
+    "merged_into",
+    "move_said",
     "read_result",
     "read_state",
 ]
@@ -151,18 +152,25 @@ def failure_of(id: str, record: Record) -> ResultError:
     if record.state is JobState.DISPLACED:
         return JobDisplaced(id)
     if record.state is JobState.MOVED:
-        return JobMoved(id, to=moved_to(record))
+        return JobMoved(id, to=move_said(record, "to"))
     return JobExpired(id)
 
 
-def moved_to(record: Record) -> str:
-    """The queue to which people moved a job; "" where its record does not say so."""
+def merged_into(kept: bytes) -> str:
+    """The id of the job as which a unique job goes on that came by way of an outbox; "" if the
+    record says nothing of one."""
+    return move_said(parse_record(kept), "as") if kept[:1] == b"M" else ""
+
+
+def move_said(record: Record, what: Literal["to", "as"]) -> str:
+    """Of a job that was moved, the queue to which people did so, or the job into which it is
+    merged; "" if its record says neither."""
     try:
         said = orjson.loads(record.payload or b"{}")
     except orjson.JSONDecodeError:
         return ""
-    to = said.get("to") if isinstance(said, dict) else ""
-    return to if isinstance(to, str) else ""
+    found = said.get(what) if isinstance(said, dict) else ""
+    return found if isinstance(found, str) else ""
 
 
 def read_state(seen: Awaited) -> JobState:
@@ -216,6 +224,11 @@ class ResultWait:
         """The job is in this queue, a shard of the one that was asked: begin anew there."""
         self._keys = keys
         self._list = keys.result(self.id)
+
+    def goes_on_as(self, id: str) -> None:
+        """The job is merged into this one: begin anew there."""
+        self.id = id
+        self._list = self._keys.result(id)
 
     @property
     def left(self) -> float:

@@ -61,6 +61,10 @@ class StateWatch:
         self._keys = keys
         self._after = ""
 
+    def goes_on_as(self, id: str) -> None:
+        """The job is merged into this one: begin anew there."""
+        self._id, self._after, self._seen, self.over = id, "", None, False
+
     def ask(self) -> tuple[commands.ScriptCall[Awaited], tuple[str | float, ...]]:
         """The call that looks at the job, and what goes with it: at first a question for the last
         entry, then nothing, so that the answer comes at once, then a wait for the next entry."""

@@ -14,11 +14,13 @@ from sqlalchemy.orm import Session
 from rqueue.client._sync.queue import Queue
 from rqueue.contrib.sqlalchemy import Relay
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import ConfigError, LifecycleError, NotEncodable
+from rqueue.errors import ConfigError, LifecycleError, NotEncodable, ResultNotReady
+from rqueue.inspector import Inspector
 from rqueue.model.job import Delivery
 from rqueue.model.signing import Signer
 from rqueue.tasks.context import JobContext, current
 from rqueue.tasks.registry import registry
+from rqueue.tasks.unique import Throttle
 from tests.contrib import outbox_shop
 from tests.contrib.outbox_shop import Refused, Shop, outbox
 from tests.support.pages import blocks
@@ -88,6 +90,7 @@ def test_times_count_from_the_enqueue(shop: Shop, keys: dict[str, str] | None) -
         "expired": {"ttl": 60},
         "nothing": {},
     }
+    before = queue.counts().now
     with queue.consumer(jobs=9, renew=False) as consumer:
         consumer.pull()  # it waits: what comes alone is delivered to it
         ids = {name: shop.order(1, **options)[0] for name, options in said.items()}
@@ -97,7 +100,7 @@ def test_times_count_from_the_enqueue(shop: Shop, keys: dict[str, str] | None) -
         values = queue.redis.hgetall(queue.keys.jobs)
         jobs = {name: Delivery(id_, values[id_.encode()]) for name, id_ in ids.items()}
         for name, job in jobs.items():
-            assert 1_700_000 < now - job.enqueued_ms <= 1_800_000 + 100
+            assert before - 1_800_000 - 100 <= job.enqueued_ms < now - 1_700_000
             assert (job.expires_ms - job.enqueued_ms) / 1000 == said[name].get("ttl", 0) or (
                 "ttl" not in said[name] and not job.expires_ms
             )
@@ -275,3 +278,48 @@ def test_a_command_without_a_database_says_how_to_name_one(
     monkeypatch.setenv("RQUEUE_OUTBOX", "nonsense")
     assert "DATABASE: Could not parse" in outbox("status", code=2)
     assert "RQUEUE_OUTBOX" in outbox("--help")
+
+
+@pytest.mark.parametrize("how", ["twice", "direct", "throttle"])
+@pytest.mark.parametrize("batch", [500, 1])
+def test_the_handle_of_a_merged_job_goes_on_as_the_other_one(
+    shop: Shop, how: str, batch: int
+) -> None:
+    unique: Any = Throttle(3600) if how == "throttle" else True
+    queue, one = shop.queue, shop.ship.options(unique=unique)
+    relay = shop.outbox.relay(shop.engine, batch=batch)
+    if how == "direct":
+        first = queue.enqueue(one, 7)
+    else:
+        (id_,) = shop.order(7, unique=unique)
+        first = queue.job(id_)
+    merged = shop.order(7, 7, 8, 7, unique=unique)
+    other = merged.pop(2)
+    relay.move_all()
+    assert relay.store.counts().waiting == []
+    for id_ in merged:  # each question, of a handle that was asked nothing before
+        assert queue.job(id_).state() == "ready"
+        assert next(iter(queue.job(id_).states())) == "ready"
+        assert next(iter(queue.job(id_).watch())).state == "ready"
+        assert queue.job(id_).progress() is None
+        with pytest.raises(ResultNotReady):
+            queue.job(id_).result(timeout=0)
+        with Inspector(redis=queue.redis) as inspector:
+            assert inspector.job(id_, queue.name).job.problem == f"merged into job '{first.id}'"
+    assert queue.job(other).state() == "ready"
+    queue.enqueue(shop.ship.options(id=merged[0]), 9)  # its id stays known
+    with queue.consumer(renew=False) as consumer:
+        (job,) = consumer.pull()
+        assert job.id == first.id
+        consumer.ack(job, {"sent": 7})
+    last = queue.job(merged[1])
+    assert queue.job(merged[0]).result(timeout=PATIENCE) == {"sent": 7}
+    assert last.state() == "done" and last.id == first.id
+
+
+def test_a_merged_job_is_cancelled_as_the_other_one(shop: Shop) -> None:
+    ids = shop.order(7, 7, unique=True)
+    shop.relay.move_all()
+    assert shop.queue.job(ids[1]).cancel()
+    assert [shop.queue.job(id_).state() for id_ in ids] == ["cancelled", "cancelled"]
+    assert not shop.queue.job(ids[1]).cancel()

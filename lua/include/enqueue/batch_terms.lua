@@ -4,13 +4,13 @@
 --- Jobs that are not all ordinary, in runs of consecutive ones that share level, due time and limit.
 
 --- `text`: "<priority>,<when>[-<age>],<max>[:<max crashes>][<more>],<count>;..." as runs {level=, due=, max=,
---- max_crashes=, age=, count=}, due 0 where that is now or past; or nil and an error reply. `age`: ms since the enqueue,
---- of a job that was on its way here: it counts as enqueued then. `more`: words that begin with "~" or "|", for policies.
+--- max_crashes=, age=, away=, count=}, due 0 where that is now or past; or nil and an error reply. `age`: ms since the
+--- enqueue, of a job that was on its way here (`away`): it counts as enqueued then. `more`: words that begin with "~" or "|", for policies.
 --- `queue` = {base=, now=, priorities=}.
 local function batch_terms_read(text, total, queue)
   local plan, planned, now, fault = {}, 0, queue.now, nil
-  for priority, sign, when, age, max, crashes, more, count in
-    string.gmatch(text, '(%-?%d+),([+@]?)(%d*)%-?(%d*),(%d+):?(%d*)([^,;]*),(%d+)') do
+  for priority, sign, when, away, age, max, crashes, more, count in
+    string.gmatch(text, '(%-?%d+),([+@]?)(%d*)(%-?)(%d*),(%d+):?(%d*)([^,;]*),(%d+)') do
     local due = 0
     age = tonumber(age) or 0
     if sign == '+' then due = now - age + tonumber(when) elseif sign == '@' then due = tonumber(when) end
@@ -20,6 +20,7 @@ local function batch_terms_read(text, total, queue)
       max = tonumber(max),
       max_crashes = tonumber(crashes) or 0,
       age = age,
+      away = away ~= '',
       count = tonumber(count),
       more = more,
       tags = '',

@@ -13,7 +13,13 @@ from rqueue.model.cancellation import Cancellation
 from rqueue.model.job import JobState
 from rqueue.model.progress import JobUpdate, Progress
 from rqueue.protocol.job_watch import JobWatch
-from rqueue.protocol.result_wait import ResultWait, await_result, read_result, read_state
+from rqueue.protocol.result_wait import (
+    ResultWait,
+    await_result,
+    merged_into,
+    read_result,
+    read_state,
+)
 from rqueue.protocol.state_watch import StateWatch
 from rqueue.tasks.other_words import HANDLE_WORDS, other_attribute
 from rqueue.text.escape import escaped
@@ -28,7 +34,8 @@ class AsyncJobHandle(Generic[R_co]):
     None: it waits for the commit of a transaction. `handed_to`: the consumer that it was delivered
     to at once, "" if none. `conflict`: what was enqueued is unique, and this is the other job that
     stands for it; the state in which that was then ("done" where its period is not over), "" where
-    there was none.
+    there was none. A unique job that an outbox merges into another one goes on as that: the handle
+    has its `id` from the next question on.
     """
 
     __slots__ = ("_queue", "conflict", "created", "handed_to", "id")
@@ -62,10 +69,23 @@ class AsyncJobHandle(Generic[R_co]):
         """Where the job is now; UNKNOWN if it was never accepted or its record is gone."""
         call = await_result(self._queue.keys, self.id, wait=False)
         try:
-            return read_state(await self._queue._run(call))
+            seen = await self._queue._run(call)
         except QueueSharded:
             self._queue = await self._queue.holder(self.id)
             return await self.state()
+        if other := merged_into(seen.record):
+            self.id = other
+            return await self.state()
+        return read_state(seen)
+
+    async def _goes_on(self, wait: StateWatch | JobWatch | None = None) -> bool:
+        """True if the job is merged into another one; the handle, and `wait`, are of that one from
+        now on."""
+        before = self.id
+        await self.state()
+        if wait is not None and self.id != before:
+            wait.goes_on_as(self.id)
+        return self.id != before
 
     async def states(self, timeout: float | None = None) -> AsyncIterator[JobState]:
         """The job's states, one after the other: the one it is in now, those that it is found in as
@@ -92,7 +112,9 @@ class AsyncJobHandle(Generic[R_co]):
         queue = self._queue
         call, command = watch.ask()
         if not command:
-            return watch.heard(await queue._run(call))
+            state = watch.heard(await queue._run(call))
+            merged = state is JobState.MOVED and await self._goes_on(watch)
+            return None if merged else state
         _, entries = await queue._transport.run_then(call, command, queue=queue.name)
         watch.went_on(entries)
         return None
@@ -144,7 +166,9 @@ class AsyncJobHandle(Generic[R_co]):
         if block := watch.block():
             answers = await queue._transport.run_then(watch.stay, block, queue=queue.name)
             watch.woken(answers[1])
-        return watch.heard(await queue._run(watch.look()))
+        update = watch.heard(await queue._run(watch.look()))
+        merged = update and update.state is JobState.MOVED and await self._goes_on(watch)
+        return None if merged else update
 
     async def result(self, timeout: float | None = None) -> R_co:
         """Wait for the result, at most `timeout` seconds (None: for ever; 0: do not wait).
@@ -172,6 +196,10 @@ class AsyncJobHandle(Generic[R_co]):
                 await self._begin_anew(wait, error)
             else:
                 if record is not None:
+                    if other := merged_into(record):
+                        self.id = other
+                        wait.goes_on_as(other)
+                        continue
                     value: R_co = read_result(self.id, record)
                     return value
 
@@ -186,9 +214,12 @@ class AsyncJobHandle(Generic[R_co]):
         """Cancel the job; true if it had not ended. Where a worker runs it already (`held`), the
         worker gets a wake-up and the outcome does not count any more; running=True interrupts the
         code, kill=True kills its process. For all of it see `AsyncQueue.cancel`."""
-        return await self._queue.cancel(
+        done = await self._queue.cancel(
             self.id, held=held, running=running, kill=kill, timeout=timeout
         )
+        if not done and await self._goes_on():
+            return await self.cancel(held=held, running=running, kill=kill, timeout=timeout)
+        return done
 
     def __repr__(self) -> str:
         return f"<job {escaped(self.id)} of queue {self.queue!r}>"

@@ -17,6 +17,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
+from rqueue.tasks.unique import Unique
 from tests.support import invariants
 from tests.support.both import end_lease, move_time
 from tests.support.proxy import Proxy
@@ -274,6 +275,17 @@ def test_jobs_of_other_queues_leave_with_the_same_step(queue: Queue, consumer: C
     assert (pull_one(consumer)).id == here.id
     assert queue.forward() == 0
     assert invariants.of_state(look(queue)) == []
+
+
+def test_a_job_that_merges_elsewhere_goes_on_as_the_other_one(queue: Queue) -> None:
+    other = queue.at(f"{queue.name}-other")
+    alike = Options(unique=Unique(key="order-7"))
+    first = other.send("t", [1], None, alike)
+    with queue.transaction() as tx:
+        merged = tx.at(other).send("t", [2], None, alike)
+    assert merged.id != first.id
+    assert merged.state() == "ready"
+    assert merged.id == first.id
 
 
 def test_what_goes_elsewhere_is_not_lost_with_its_client(queue: Queue) -> None:

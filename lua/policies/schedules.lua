@@ -2,7 +2,7 @@
 --- the consumer that looks when one is due, or the renewal of a lease, enqueues the job in the same step that goes on to
 --- the next tick. A tick is one job, however many look, and nobody is its leader (A-41 to A-45).
 --- HOOKS: timed, fires, fire, refill, halted, upkeep, keeps, counted, places
---- META: looked
+--- META: looked, spread
 --- JOB: tags (t: how many ticks before it were missed)
 --- KEYS: schedules, ticks, owed, refills
 --- STORE: list

@@ -16,7 +16,7 @@ from rqueue.model.terms import Terms
 __all__ = ["COLUMNS", "document", "facts", "next_words", "row"]
 
 COLUMNS = (
-    *map(Column, ("name", "task", "when", "state", "next", "last")),
+    *map(Column, ("name", "task", "when", "jitter", "state", "next", "last")),
     *(Column(name, True) for name in ("fired", "skipped", "missed")),
 )
 
@@ -27,6 +27,7 @@ def row(info: ScheduleInfo) -> tuple[object, ...]:
         info.name,
         info.task,
         str(info.timing),
+        span(info.timing.jitter_ms) if info.timing.jitter_ms else "",
         state_of(info),
         next_words(info),
         _ago(info.last_ms, info.now_ms),

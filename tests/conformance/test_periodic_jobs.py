@@ -246,6 +246,29 @@ def test_jitter_is_after_the_tick(q: QueueFixture, time: FrozenTime) -> None:
 
 
 @one_kind
+def test_jitter_differs_between_installations(q: QueueFixture, time: FrozenTime) -> None:
+    """A-45: the same program elsewhere runs at other times; a queue keeps to its own."""
+    other = q.queue.at(f"{q.queue.name}-elsewhere")
+    found: list[dict[bytes, float]] = []
+    with frozen_time(other, START) as its:
+        for queue, moving in ((q.queue, time), (other, its)):
+            queue.schedules.set("s", "t", every=60, jitter=30)
+            for _ in range(5):
+                moving.move(MINUTE)
+                housekeeping(queue)
+            own = queue.redis.hget(queue.keys.meta, "spread")
+            dues = queue.redis.zrange(queue.keys.scheduled, 0, -1, withscores=True)
+            found.append({member[-20:]: due for member, due in dues})
+            queue.schedules.set("s", "t", every=60, jitter=40)
+            moving.move(MINUTE)
+            housekeeping(queue)
+            assert queue.redis.hget(queue.keys.meta, "spread") == own
+    here, there = found
+    assert here.keys() == there.keys()
+    assert here != there
+
+
+@one_kind
 def test_what_no_schedule_can_be(q: QueueFixture) -> None:
     schedules = q.queue.schedules
     for wrong in (

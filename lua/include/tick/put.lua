@@ -10,6 +10,16 @@ local function put_lives(base, id)
   return value and string.byte(value) ~= 33 and not redis.call('ZSCORE', base .. 'dead', id)
 end
 
+--- A number from 0 to `most` for this id: the same again in this queue, another one in each installation.
+local function put_spread(base, id, most)
+  local own = redis.call('HGET', base .. 'meta', 'spread')
+  if not own then
+    own = string.sub(redis.sha1hex(base .. table.concat(redis.call('TIME'), '.')), 1, 8)
+    redis.call('HSET', base .. 'meta', 'spread', own)
+  end
+  return tonumber(string.sub(redis.sha1hex(own .. id), 1, 8), 16) % (most + 1)
+end
+
 --- Its id says of which schedule it is, and when: a second one is refused. `at_once`: people want it, no tick is due and
 --- there is no jitter. `signed`: what stands before the envelope, nil: as it is noted of this tick. Returns the id and
 --- when it is due; nil where there is such a job, or it cannot be enqueued, or another one has its unique key: then
@@ -31,17 +41,15 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
     return nil, { error = conflict, id = uniques.answered[2], state = uniques.answered[3] }
   end
   --- @end
-  local run, late = plan[1], 0
-  if record.jitter > 0 and not at_once then
-    late = tonumber(string.sub(redis.sha1hex(id), 1, 8), 16) % (record.jitter + 1)
-  end
-  run.due = tick + late
+  local run = plan[1]
   run.tags = run.tags .. string.format('|t%d', record.behind)
   --- @if grown
   local depth
   --- @each depth = depth(base, 1)
   --- @end
   local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1') - 1
+  run.due = tick
+  if record.jitter > 0 and not at_once then run.due = tick + put_spread(base, id, record.jitter) end
   local stored = {}
   signed = signed or record.signed and record.signed[string.format('%d', tick)]
   if type(signed) ~= 'string' then signed = '' end

@@ -180,9 +180,7 @@ def load(
     # Names that are none are the writer's to refuse, row by row.
     queues = [queue for queue in by_queue if queue is not None and _is_name(queue)]
     look = partial(_so_far, access, queues, run)
-    options = {"url": access.url, "namespace": access.namespace, "runId": run}
-    options |= {"batchSize": str(batch_size), "remember": remember}
-    options["cluster"] = str(access.cluster).lower()
+    options = access.options | {"runId": run, "batchSize": str(batch_size), "remember": remember}
     if bad_rows is not None:
         options |= {"badRows": "side", "badRowsPath": bad_rows}
     content = F.xxhash64(F.to_json(F.struct(*map(_column, jobs.columns))))

@@ -46,7 +46,7 @@ def history(
         parts.append(frame.where(F.col("queue").isin(*queues)) if queues else frame)
     if live is not None and start_ms < end_ms:
         register(spark)
-        given = {**live, "since": str(start_ms), "until": str(end_ms - 1)}
+        given = {**live, "since": str(max(0, start_ms)), "until": str(end_ms - 1)}
         if marks:
             given["after"] = json.dumps({queue: str(mark) for queue, mark in marks.items()})
         if queues:

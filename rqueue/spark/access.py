@@ -116,6 +116,16 @@ class Access:
             at_sentinels,
         )
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The same server as options of rqueue's sources, without credentials."""
+        return {
+            "url": self.url,
+            "namespace": self.namespace,
+            "cluster": str(self.cluster).lower(),
+            "patience": f"{self.patience}s",
+        }
+
     def keys(self, queue: str) -> QueueKeys:
         """Keys of a queue of this namespace."""
         return QueueKeys(queue, self.namespace)
@@ -177,7 +187,7 @@ class Access:
                 )
                 raise ConfigError("cluster", said) from None
             raise
-        except (rx.RedisError, rx.RedisClusterException, OSError) as error:
+        except (rx.RedisError, rx.RedisClusterException) as error:
             better = translate(error, url=self.url)
             if better is error:
                 raise

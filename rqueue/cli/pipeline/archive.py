@@ -15,7 +15,6 @@ from rqueue.cli.output import echo, json_option, print_line, rate, span
 from rqueue.cli.pipeline.history_options import (
     cluster_option,
     lake_option,
-    options_of,
     queue_option,
     require_server,
     source_access,
@@ -123,7 +122,7 @@ def archive(
         spark = stack.enter_context(spark_session(master, conf))
         from rqueue.pipeline.archive.archiver import archive as run
 
-        options = options_of(access)
+        options = access.options | {"patience": "0s"}  # it waits itself, and says so
         options["maxRowsPerBatch"] = str(max_rows)
         options["failOnDataLoss"] = "false" if allow_loss else "true"
         if queues:

@@ -34,6 +34,9 @@ LOCAL = "local[*]"
 LOCAL_SHUFFLES = "8"
 """Partitions of a shuffle on this machine; Spark's own 200 are for clusters."""
 
+PATIENCE = "1m"
+"""How long a command waits for a Redis that goes away under it; the archiver has its own."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -197,7 +200,7 @@ def source_access(target: Target, cluster: bool = False) -> Iterator[Access]:
     from rqueue.spark.access import Access
     from rqueue.spark.options import JobsRead, read_options
 
-    options = {"queues": "*", "cluster": str(cluster).lower()}
+    options = {"queues": "*", "cluster": str(cluster).lower(), "patience": PATIENCE}
     with environment(target.settings()):
         yield Access.of(read_options(JobsRead, options))
 
@@ -214,15 +217,6 @@ def require_server(access: Access) -> None:
         problem = server_facts(client).problem
     if isinstance(problem, WrongServer):
         raise problem
-
-
-def options_of(access: Access) -> dict[str, str]:
-    """A server as options of rqueue's sources, without credentials."""
-    return {
-        "url": access.url,
-        "namespace": access.namespace,
-        "cluster": str(access.cluster).lower(),
-    }
 
 
 @contextlib.contextmanager
@@ -245,7 +239,7 @@ def history_table(
         if lake is None:
             access = stack.enter_context(source_access(target, cluster))
             require_server(access)
-            options = options_of(access)
+            options = access.options
         spark = stack.enter_context(spark_session(master, conf))
         from rqueue.pipeline.missing import missing
 

@@ -1,4 +1,5 @@
-"""What the commands of `rqueue pipeline` are given, looked at before Spark starts for it.
+"""What the commands of `rqueue pipeline` are given, looked at before Spark starts for it; and the
+files that they write.
 
 Java takes ten seconds to start, and a minute on a busy machine: what can be seen without it to be
 wrong is said at once. Where a file may be somewhere else than on this machine nothing is concluded,
@@ -13,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
+from rqueue.cli.exit_codes import USAGE, Failure
 from rqueue.cli.pipeline.spark_conf import settings_of
 
 _ELSEWHERE = ("HADOOP_CONF_DIR", "HADOOP_HOME", "SPARK_CONF_DIR", "SPARK_HOME", "YARN_CONF_DIR")
@@ -56,8 +58,8 @@ def check_files(paths: tuple[str, ...], master: str | None, conf: tuple[str, ...
 
 
 def check_output(file: str | None, option: str) -> None:
-    """Refuse a file that cannot be written, since its folder is not there or it is one itself.
-    Raises UsageError."""
+    """Refuse a file that cannot be written: its folder is not there, or read-only, or it is one
+    itself. Raises UsageError and Failure."""
     if file is None or file == "-":
         return
     path = Path(file)
@@ -65,6 +67,25 @@ def check_output(file: str | None, option: str) -> None:
         raise click.UsageError(f"{option} {file} is a folder: name a file in it")
     if not path.parent.is_dir():
         raise click.UsageError(f"{option} {file}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Failure(f"{option} {file} cannot be written: no permission, or read-only", USAGE)
+
+
+def write_output(file: str, text: str) -> None:
+    """Write a file, whole or not at all. Raises OSError with its name."""
+    path = Path(file).resolve()
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        if path.exists() and not path.is_file():  # a device, a pipe
+            path.write_text(text, encoding="utf-8")
+            return
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file) from None
 
 
 def local_path(text: str, master: str | None, conf: tuple[str, ...]) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +26,7 @@ from rqueue.cli.pipeline.history_options import (
     range_options,
     spark_options,
 )
-from rqueue.cli.pipeline.inputs import check_output
+from rqueue.cli.pipeline.inputs import check_output, write_output
 from rqueue.cli.pipeline.meter import Meter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
@@ -169,7 +168,7 @@ def plan(
     if plot is not None:
         from rqueue.pipeline.plan.plot import plan_svg
 
-        Path(plot).write_text(plan_svg(plans), encoding="utf-8")
+        write_output(plot, plan_svg(plans))
     doubtful = [one for one in plans if not one.trusted]
     if keda and doubtful:
         pass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +15,6 @@ from rqueue.cli.pipeline.history_options import (
     cluster_option,
     in_order,
     lake_option,
-    options_of,
     queue_option,
     range_options,
     require_server,
@@ -24,7 +22,7 @@ from rqueue.cli.pipeline.history_options import (
     spark_options,
     spark_session,
 )
-from rqueue.cli.pipeline.inputs import check_lake, check_output
+from rqueue.cli.pipeline.inputs import check_lake, check_output, write_output
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.numbers import many
 
@@ -140,7 +138,7 @@ def report(
         if page == "-":
             click.echo(made.html())
         elif page is not None:
-            Path(page).write_text(made.html(), encoding="utf-8")
+            write_output(page, made.html())
     if as_json:
         print_json(made.document)
     elif page != "-":
@@ -174,7 +172,7 @@ def _server(
             raise
         return None
     require_server(access)
-    return options_of(access)
+    return access.options
 
 
 def _sources(lake: str | None, server: dict[str, str] | None) -> list[str]:

@@ -179,7 +179,8 @@ class Files:
         except ConnectionError:
             raise  # Java is gone, of which a file's name says nothing
         except OSError as error:
-            raise LakeError(f"{error.filename or name}: {error.strerror}") from None
+            place = error.filename or self.path(name)
+            raise LakeError(f"{place}: {error.strerror}") from None
 
 
 def _below(root: Path, folder: str) -> Iterator[FileInfo]:

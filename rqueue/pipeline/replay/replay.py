@@ -214,9 +214,7 @@ def choose_lake(
 
 
 def _dead_letters(spark: SparkSession, access: Access, queues: Sequence[str]) -> DataFrame:
-    reader = spark.read.format("rqueue").option("states", "dead").option("url", access.url)
-    reader = reader.option("namespace", access.namespace)
-    reader = reader.option("cluster", str(access.cluster).lower())
+    reader = spark.read.format("rqueue").options(**access.options).option("states", "dead")
     if queues:
         reader = reader.option("queues", ",".join(name.replace(",", "\\,") for name in queues))
     error = F.coalesce(F.get_json_object("cause", "$.type"), F.get_json_object("cause", "$.kind"))

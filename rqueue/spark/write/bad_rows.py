@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -55,31 +57,40 @@ class SideOutput:
         self.count = 0
 
     def _open(self) -> None:
+        if _URI.match(self._path):
+            self._files, folder = fs.FileSystem.from_uri(self._path)
+        else:
+            self._files, folder = fs.LocalFileSystem(), os.path.abspath(self._path)
+        self._files.create_dir(folder, recursive=True)
+        self._final = f"{folder.rstrip('/')}/{self._name}"
+        # names that begin with "_" are none of a table's files
+        self._draft = f"{folder.rstrip('/')}/_{self._name}-{uuid.uuid4().hex}"
+        self._out = self._files.open_output_stream(self._draft)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Refusals of the file system, as ConfigError."""
         try:
-            if _URI.match(self._path):
-                self._files, folder = fs.FileSystem.from_uri(self._path)
-            else:
-                self._files, folder = fs.LocalFileSystem(), os.path.abspath(self._path)
-            self._files.create_dir(folder, recursive=True)
-            self._final = f"{folder.rstrip('/')}/{self._name}"
-            # names that begin with "_" are none of a table's files
-            self._draft = f"{folder.rstrip('/')}/_{self._name}-{uuid.uuid4().hex}"
-            self._out = self._files.open_output_stream(self._draft)
+            yield
         except (OSError, ValueError) as error:
             raise ConfigError("badRowsPath", f"cannot write to {self._path}: {error}") from None
 
     def add(self, bad: Bad) -> None:
         """Put a row aside. Raises ConfigError where nothing can be written."""
-        if self._out is None:
-            self._open()
         line = {**self._facts, "row": bad.row, "reason": bad.reason, "record": bad.record}
-        self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        with self._told():
+            if self._out is None:
+                self._open()
+            self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         self.count += 1
 
     def publish(self) -> None:
-        """All rows were read: the file is there, whole, or was there before."""
-        if self._out is None:
-            return
+        """All rows were read: the file is there, whole, or was there before. Raises ConfigError."""
+        if self._out is not None:
+            with self._told():
+                self._publish()
+
+    def _publish(self) -> None:
         self._out.close()
         self._out = None
         try:
@@ -101,5 +112,7 @@ class SideOutput:
         traceback: TracebackType | None,
     ) -> None:
         if self._out is not None:
-            self._out.close()
-            self._files.delete_file(self._draft)
+            with suppress(OSError):  # on a full disk it cannot be closed either
+                self._out.close()
+            with suppress(OSError):
+                self._files.delete_file(self._draft)

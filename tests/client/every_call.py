@@ -101,6 +101,7 @@ HANDLE: dict[str, Callable[[Any], object]] = {
     "state": lambda job: job.state(),
     "states": lambda job: _first(job.states(0.05)),
     "watch": lambda job: _first(job.watch(0.05)),
+    "progress": lambda job: job.progress(),
     "result": lambda job: job.result(0.05),
     "cancel": lambda job: job.cancel(),
 }

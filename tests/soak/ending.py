@@ -5,6 +5,7 @@ What the queues say then goes into the records too, so that the verdict needs no
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -92,11 +93,14 @@ class Ending:
             queue.close()
 
     def _drained(self, inspector: Inspector) -> None:
-        until = time.monotonic() + self._patience
+        """Wait until all queues are at rest, as long as jobs end: however slow the machine is."""
+        least, until = math.inf, time.monotonic() + self._patience
         while time.monotonic() < until:
-            left = {info.name: _left(info) for info in inspector.queues() if _left(info)}
+            left = sum(map(_left, inspector.queues()))
             if not left:
                 break
+            if left < least:
+                least, until = left, time.monotonic() + self._patience
             self._field.wait(0.1)
         for info in inspector.queues():
             if _left(info):

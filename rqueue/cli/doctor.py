@@ -9,6 +9,7 @@ import click
 
 from rqueue.cli.exit_codes import NEGATIVE, OK, confirm
 from rqueue.cli.output import echo, json_option, print_json, yes_option
+from rqueue.cli.progress import Counter
 from rqueue.cli.target import Target, connection_options, pass_target
 from rqueue.text.escape import escaped
 from rqueue.text.numbers import many
@@ -33,7 +34,8 @@ def doctor(
     lists are in order, only registered consumers hold jobs, each consumer is in one list, a
     consumer that waits while there is work was notified, none holds more than it granted, counters
     are exact, ended jobs are not alive; and the server's version, memory, eviction and persistence.
-    A problem is looked at twice more before it is reported.
+    A problem is looked at twice more before it is reported. On a terminal it shows how many queues
+    it has checked.
 
     Of a queue that is spread over shards it checks its table, each shard and the servers of all.
 
@@ -73,8 +75,10 @@ def doctor(
         found += physician.check_places(list(named))
         places = physician.with_shards(named)
         names = list(places)
-        for name, node in places.items():
-            found += physician.check_queue_at(name, node)
+        with Counter("queues checked", len(names), quiet=as_json) as counter:
+            for done, its in enumerate(physician.check_queues_at(places), 1):
+                found += its
+                counter.update(done)
         remedies = [finding for finding in found if finding.action and finding.remedy]
         if repair and remedies:
             if not as_json:

@@ -66,7 +66,7 @@ def queues(target: Target, /, name: str | None, shards: bool, nodes: bool, as_js
         held_up: dict[str, ServerError] = {}
         lacking: dict[str, int] = {}
         found: list[QueueInfo] = []
-        for one in names:
+        for one in inspector.each(names):
             node = places.nodes.get(one, "")
             try:
                 survey = inspector.survey(one)

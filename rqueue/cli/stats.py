@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -143,20 +144,22 @@ def _looks(
         missing.update(found.missing)
         return found
 
-    before = {name: survey(name) for name in names}
+    before = {name: survey(name) for name in inspector.each(names)}
     if watch:
         keep_asking(inspector)
     while True:
         time.sleep(seconds)
         reports: list[Stats] = []
-        for name in names:
+        for name in inspector.each(names):
             first = before[name]
             if first is None:
                 before[name] = survey(name)
                 continue
             report, before[name] = inspector.measure(name, first)
             reports.append(report)
-        yield reports
+        # of those that were asked ahead no round trip was seen
+        ping_ms = max((report.ping_ms for report in reports), default=0.0)
+        yield [replace(report, ping_ms=ping_ms) for report in reports]
 
 
 def _watch(looks: Iterator[list[Stats]]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import merge
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import redis
 
@@ -34,6 +34,7 @@ from rqueue.protocol.commands.alert_notes import kept_alerts
 from rqueue.protocol.commands.reports import log_lines
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
+from rqueue.transport.asked_ahead import AskedAhead
 from rqueue.transport.discovery import with_url
 from rqueue.transport.key_scan import FoundQueues, find_queues, queue_names
 from rqueue.transport.nodes import missing_error, node_of
@@ -77,6 +78,8 @@ class Inspector:
             self.redis = self._open(given.url, given)
         self.settings = given
         self._places = Places(self.redis, given.namespace, lambda url: self._open(url, given))
+        self._ahead = AskedAhead(self.redis)
+        self._ahead_places = self._places.over(cast(Any, self._ahead))
 
     def _open(self, url: str, settings: Settings) -> redis.Redis:
         client = open_client(
@@ -111,10 +114,10 @@ class Inspector:
     def queues(self) -> list[queues_.QueueInfo]:
         """All queues in numbers, by name; one that is spread is one of them, its shards are not."""
         names = self.queue_names()
-        known = self._places.known(names)
+        known = self._ahead_places.known(names)
         shards = {part.name for parts in known.values() if parts.table for part in parts}
         found = []
-        for name in names:
+        for name in self.each(names):
             # what is left of a deleted one is none
             with suppress(UnknownQueue):
                 if name not in shards:
@@ -122,6 +125,11 @@ class Inspector:
                     parts = self._places.whole(its) if its else self.parts(name)
                     found.append(queues_.info_of_all(parts))
         return found
+
+    def each(self, names: Iterable[str]) -> Iterator[str]:
+        """These names, for a caller that asks of each queue the same: it is asked ahead, in one
+        round trip. Only for questions: nothing is to be written before the next name."""
+        return (keys.queue for keys in self._ahead.each(map(self.keys, names)))
 
     def queue(self, name: str) -> queues_.QueueInfo:
         """One queue in numbers; of one that is spread the sums of its shards. Raises
@@ -136,7 +144,7 @@ class Inspector:
     def parts(self, name: str) -> Parts:
         """The queues that a name stands for: the shards of one that is spread, else itself. Raises
         UnknownQueue."""
-        return self._places.parts(name)
+        return (self._ahead_places if self._ahead.looks else self._places).parts(name)
 
     def spread(self, names: list[str]) -> dict[str, Parts]:
         """The shards of those of these queues that are spread."""

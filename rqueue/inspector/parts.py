@@ -117,6 +117,12 @@ class Places:
         self._open = open_place
         self._elsewhere: dict[str, redis.Redis] = {}
 
+    def over(self, client: redis.Redis) -> Places:
+        """The same, with another client of the same server; clients of others are shared."""
+        places = Places(client, self._namespace, self._open)
+        places._elsewhere = self._elsewhere
+        return places
+
     def client_at(self, place: str) -> redis.Redis:
         """The client of a shard's server."""
         if not place:

@@ -6,7 +6,7 @@ then they are scanned again; a node that cannot be asked is named, not passed ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import redis
@@ -14,10 +14,11 @@ import redis
 from rqueue.errors import ServerError
 from rqueue.protocol.keys import QueueKeys, meta_pattern, queue_in
 from rqueue.protocol.replies import raw_text
+from rqueue.transport.asked_ahead import AskedAhead
 from rqueue.transport.nodes import Nodes, missing_error, node_of, nodes_of
 from rqueue.transport.redis_client import is_cluster, translated
 
-__all__ = ["FoundQueues", "find_queues", "queue_names", "scan_queue"]
+__all__ = ["FoundQueues", "find_queues", "keys_by_base", "queue_names", "scan_queue"]
 
 PAGE = 1000
 """Keys that one SCAN command looks at."""
@@ -49,6 +50,10 @@ def _scan(client: redis.Redis, pattern: str) -> Iterator[str]:
 def scan_queue(client: redis.Redis, keys: QueueKeys, rest: str = "*") -> Iterator[str]:
     """Names of a queue's keys; rest: what follows its base, as a pattern. Of a cluster its own node
     is scanned alone. Raises the tree of `rqueue.errors`."""
+    ahead: object = client
+    if isinstance(ahead, AskedAhead) and (known := ahead.keys_of(keys, rest)) is not None:
+        yield from known
+        return
     if not is_cluster(client):
         yield from _scan(client, keys.pattern(rest))
         return
@@ -59,6 +64,22 @@ def scan_queue(client: redis.Redis, keys: QueueKeys, rest: str = "*") -> Iterato
                 yield from _scan(node, keys.pattern(rest))
                 return
         raise missing_error(client, {home: found.missing[home]})
+
+
+def keys_by_base(client: redis.Redis, queues: Iterable[QueueKeys]) -> dict[str, list[str]]:
+    """Base -> names of the keys of these queues of one namespace, sorted: of all in one scan. {} of
+    a cluster. Raises the tree of `rqueue.errors`."""
+    found: dict[str, list[str]] = {keys.base: [] for keys in queues}
+    if not found or is_cluster(client):
+        return {}
+    (namespace,) = {keys.namespace for keys in queues}
+    for key in _scan(client, meta_pattern(namespace).removesuffix("meta") + "*"):
+        base = key[: key.find("}:") + 2]
+        if base in found:
+            found[base].append(key)
+    for names in found.values():
+        names.sort()
+    return found
 
 
 def find_queues(client: redis.Redis, namespace: str) -> FoundQueues:

@@ -393,5 +393,5 @@ def _never_sent(client: Any, error: Exception) -> bool:
 def _look_up_again(client: Any, refusal: Exception) -> None:
     """Where another server may be in charge by now, close the client's idle connections: only a new
     one looks its address up."""
-    if moved_on(refusal) and isinstance(client, redis.Redis):
+    if moved_on(refusal) and not is_cluster(client):
         client.connection_pool.disconnect(inuse_connections=False)

@@ -8,9 +8,9 @@ script per job or consumer, which looks once more itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import redis
 
@@ -36,8 +36,12 @@ from rqueue.protocol import commands
 from rqueue.protocol.commands.admin import SLICE
 from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import redact
-from rqueue.transport.key_scan import find_queues
+from rqueue.transport.asked_ahead import AskedAhead
+from rqueue.transport.key_scan import find_queues, keys_by_base
 from rqueue.transport.redis_client import execute, open_client
+
+SCANNED = 500
+"""Queues whose keys one scan of the server finds."""
 
 ROUNDS = 20
 """Rounds of checking and repairing that one repair takes at the most."""
@@ -54,11 +58,17 @@ class Doctor:
         wait: Callable[[float], None] = time.sleep,
         places: Places | None = None,
     ) -> None:
-        self._client = client
+        self._ahead = AskedAhead(client)
+        self._client = client = cast("redis.Redis", self._ahead)
         self._namespace = namespace
-        self._wait = wait
-        self._places = places or Places(client, namespace, open_client)
+        self._sleep = wait
+        self._places = places.over(client) if places else Places(client, namespace, open_client)
         self.looked_at = 0
+
+    def _wait(self, seconds: float) -> None:
+        """Let time pass between two looks."""
+        self._ahead.expire()
+        self._sleep(seconds)
 
     def check_server(self) -> list[Finding]:
         """Findings that an operator should mend on the server, or on any node of a cluster and
@@ -81,6 +91,8 @@ class Doctor:
 
     def _spread(self, names: list[str]) -> dict[str, Parts]:
         found: dict[str, Parts] = {}
+        with suppress(QueueDamaged, InvalidName):
+            return self._places.spread(names)
         for name in names:
             # of a damaged one `check_queue` says what is wrong
             with suppress(QueueDamaged, InvalidName):
@@ -133,9 +145,18 @@ class Doctor:
             return found
         here = find_queues(self._client, self._namespace).nodes
         found += self.check_places(list(here))
-        for name, node in self.with_shards(here).items():
-            found += self.check_queue_at(name, node)
+        for its in self.check_queues_at(self.with_shards(here)):
+            found += its
         return list(dict.fromkeys(found))
+
+    def check_queues_at(self, names: Mapping[str, str]) -> Iterator[list[Finding]]:
+        """`check_queue_at` of queues and their nodes, one after the other: each is asked at once
+        for what those before were asked for, and the keys of many are found by one scan."""
+        queues = [QueueKeys(name, self._namespace) for name in names]
+        for start in range(0, len(queues), SCANNED):
+            some = queues[start : start + SCANNED]
+            for keys in self._ahead.each(some, keys_by_base(self._client, some)):
+                yield self.check_queue_at(keys.queue, names[keys.queue])
 
     def check_queue_at(self, name: str, node: str) -> list[Finding]:
         """Problems and notes of one queue; node: of a cluster, where it is, or the server of a

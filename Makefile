@@ -32,7 +32,7 @@ CHECKED := tests/text tests/model tests/tasks tests/protocol tests/lua tests/pro
   $(filter-out %/test_wheel.py %/test_gate.py,$(wildcard tests/shape/test_*.py)) $(wildcard tests/test_*.py) $(PAGES)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-spark check test test-all soak fuzz java postgres lint format generate bench bench-peers build clean
+.PHONY: help setup demo demo-spark check test test-all test-floors nightly soak fuzz java postgres lint format generate bench bench-peers build clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,11 @@ test: setup java postgres ## run the tests: make test ARGS="tests/lua -x"
 
 test-all: setup java postgres ## run also those that take minutes, such as kills of Spark in a row; searches go further
 	@RQUEUE_TEST_PROFILE=full $(BIN)/python -m pytest $(WHOLE) -m 'not stress' $(ARGS)
+
+test-floors: setup ## tests without Spark, lowest and newest dependencies: make test-floors ARGS="3.11 lowest -- tests/cli"
+	@$(BIN)/python -m tools.floors $(ARGS)
+
+nightly: test-all test-floors ## what a night has time for
 
 test-django: setup ## Django's own tests of task backends on rqueue's, in .venv-django (needs Python 3.12 or newer)
 	@$(BIN)/python -m tools.django_suite
@@ -90,28 +95,35 @@ bench-peers: setup ## measure it against other queues, in .venv-peers: make benc
 	@$(BIN)/python -m benchmarks.peers.environment
 	@$(BIN)/python -m benchmarks peers $(ARGS)
 
-build: setup ## build the wheel into dist/
-	@$(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist .
+build: ## build the wheel into dist/ (needs no .venv)
+	@set -eu; $(FIND_PYTHON) \
+	[ -x $(VENV)-build/bin/pip ] || "$$found" -m venv --clear $(VENV)-build; \
+	$(VENV)-build/bin/python -m pip wheel -q --no-deps -w dist .
 
 clean: ## remove the environment, caches and built files
-	rm -rf $(VENV) $(VENV)-peers $(VENV)-django dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
+	rm -rf $(VENV) $(VENV)-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov
 	find rqueue workers tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A name on PATH proves little (version-manager shims, a Python without venv), so each candidate is run.
+# Sets `found` to a Python that can make environments. A name on PATH proves little (version-manager shims, a Python
+# without venv), so each candidate is run.
+define FIND_PYTHON
+found=; lacking=; \
+for p in $(PYTHONS); do \
+  "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
+  if "$$p" -c 'import venv, ensurepip' >/dev/null 2>&1; then found=$$p; break; fi; \
+  lacking="$${lacking:-$$p}"; \
+done; \
+if [ -z "$$found" ] && [ -n "$$lacking" ]; then \
+  echo "setup: $$lacking cannot make environments (no ensurepip): install its venv package, on Debian and Ubuntu 'apt install python3-venv'" >&2; exit 1; \
+elif [ -z "$$found" ]; then \
+  echo "setup: no Python 3.11 or newer found (tried: $(PYTHONS)); install one or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; \
+fi;
+endef
+
 $(STAMP): pyproject.toml
 	@set -eu; \
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
-	  found=; lacking=; \
-	  for p in $(PYTHONS); do \
-	    "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
-	    if "$$p" -c 'import venv, ensurepip' >/dev/null 2>&1; then found=$$p; break; fi; \
-	    lacking="$${lacking:-$$p}"; \
-	  done; \
-	  if [ -z "$$found" ] && [ -n "$$lacking" ]; then \
-	    echo "setup: $$lacking cannot make environments (no ensurepip): install its venv package, on Debian and Ubuntu 'apt install python3-venv'" >&2; exit 1; \
-	  elif [ -z "$$found" ]; then \
-	    echo "setup: no Python 3.11 or newer found (tried: $(PYTHONS)); install one or name it: make setup PYTHON=/path/to/python3" >&2; exit 1; \
-	  fi; \
+	  $(FIND_PYTHON) \
 	  echo "setup: creating $(VENV) with $$("$$found" --version)"; \
 	  "$$found" -m venv --clear $(VENV); \
 	fi; \

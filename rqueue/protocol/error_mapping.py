@@ -221,8 +221,13 @@ def _said(error: Exception) -> tuple[str, str]:
         said, code = wrapped[1], None
     if not code and (found := _WORD.match(said)) is not None:
         code, said = found[0], said[found.end() :].strip()
+    if not code and _NO_LOGIN.match(said):
+        code = "NOAUTH"
     return code or _WORDS.get(type(error), "ERR"), said
 
+
+# redis-py before 7.2 keeps no word of a reply, and has one class for NOAUTH and WRONGPASS
+_NO_LOGIN = re.compile("Authentication required|HELLO must be called with the client already auth")
 
 _WORDS: dict[type[Exception], str] = {
     rx.AuthenticationError: "WRONGPASS",
@@ -242,7 +247,7 @@ _WORDS: dict[type[Exception], str] = {
 }
 """Of the errors that redis-py makes itself, without the word of a reply."""
 
-# not in redis-py 6.2, the oldest that will do
+# not in redis-py 6.2 and earlier
 if _provider := getattr(rx, "ExternalAuthProviderError", None):
     _WORDS[_provider] = "WRONGPASS"
 
@@ -308,7 +313,7 @@ def _refusal(
     meaning = REPLIES.get(word)
     whole = said if word == "ERR" else f"{word} {said}".strip()
     if meaning is None:
-        meaning = next((means for saying, means in _SAYINGS if re.search(saying, said)), None)
+        meaning = next((means for saying, means in _SAYINGS if re.search(saying, whole)), None)
     # what a script itself says, or does wrong: no fault of the server
     if script and (meaning is None or meaning.error is errors.CommandRefused):
         place = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))

@@ -138,7 +138,7 @@ def node_options(client: Any) -> NodeOptions:
     if (known := getattr(client, "nodes_of_url", None)) is not None:
         nodes: NodeOptions = known
         return nodes
-    seeds = client.startup_nodes
+    seeds = list(client.nodes_manager.startup_nodes.values())
     if isinstance(client, RedisCluster):
         first = client.nodes_manager.create_redis_node(
             seeds[0].host, seeds[0].port, **client.nodes_manager.connection_kwargs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis
 from redis import exceptions as rx
-from redis.backoff import ExponentialWithJitterBackoff
+from redis.backoff import FullJitterBackoff
 from redis.retry import Retry
 
 from rqueue import errors
@@ -78,9 +78,7 @@ def open_client(url: str, **options: Any) -> redis.Redis:
     rqueue's client sends may be repeated (an enqueue by its id). Of a `redis+cluster://` URL it is
     redis-py's `RedisCluster`, which asks the nodes at its first use. Raises ConfigError."""
     if not is_cluster_url(url):  # such a client repeats nothing by itself: see `execute`
-        options.setdefault(
-            "retry", NotingRetry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3)
-        )
+        options.setdefault("retry", NotingRetry(FullJitterBackoff(base=0.05, cap=1.0), 3))
     if memory := _in_memory(url):
         from rqueue.transport.memory.clients import open_memory_client
 
@@ -149,6 +147,8 @@ def _opened(
 def _fit(url: str, options: dict[str, Any]) -> None:
     # a wait for a result keeps its connection meanwhile
     options.setdefault("max_connections", 10_000)
+    if spoken(url).startswith("rediss"):  # redis-py before 6 compares no names unless told
+        options.setdefault("ssl_check_hostname", "ssl_cert_reqs=none" not in url)
     if url.startswith("unix"):
         options.pop("socket_connect_timeout", None)
     else:

@@ -4,7 +4,6 @@ import json
 import socket
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.__main__ import main
@@ -13,6 +12,7 @@ from benchmarks.profiles import job_way
 from benchmarks.profiles.tracer import Event, Tracer, between
 from rqueue.model import names
 from rqueue_workers.worker.subscription import Subscription
+from tests.support.command_line import runner
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_it_is_shown(found: job_way.Profile) -> None:
 
 
 def test_the_command_answers_in_json() -> None:
-    done = CliRunner().invoke(main, ["profile", "job-way", "--size", "tiny", "--json"])
+    done = runner().invoke(main, ["profile", "job-way", "--size", "tiny", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["totals"]["round_trips"] == 4
 

@@ -28,6 +28,7 @@ from rqueue.protocol.keys import QueueKeys
 from rqueue.settings import Settings
 from rqueue.transport.redis_client import execute
 from tests.cli.test_shape import LEAVES
+from tests.support.command_line import runner
 from tests.support.hostile import HOSTILE, STORABLE, false_lines, steers
 
 NAMESPACE = "hostile"
@@ -155,10 +156,8 @@ def test_no_command_is_left_out() -> None:
 
 
 def run(server: EmbeddedRedis, args: list[str]) -> tuple[str, str]:
-    from click.testing import CliRunner
-
     whole = ["--url", server.url, "--namespace", NAMESPACE, *args]
-    result: Result = CliRunner().invoke(cli, whole, prog_name="rqueue")
+    result: Result = runner().invoke(cli, whole, prog_name="rqueue")
     assert result.exit_code in (0, 1, 2, 3, 5), (args, result.output, result.exc_info)
     return result.stdout, result.stderr
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 import redis
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rqueue.inspector.inspector
 import rqueue.transport.cluster
@@ -25,6 +25,7 @@ from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
 from tests.cli.test_on_cluster import commands_of
+from tests.support.command_line import runner
 from tests.support.patience import PATIENCE
 from tests.support.redis_cluster import SmallCluster, port_of
 from tests.support.redis_server import Servers
@@ -145,7 +146,7 @@ def played(url: str, queue: str) -> Iterator[tuple[str, Result, float]]:
             continue  # its queue may be anywhere
         words = [queue if word == "Q" else word.replace("_", " ") for word in line.split()]
         since = time.monotonic()
-        result = CliRunner().invoke(cli, ["--url", url, *words], prog_name="rqueue")
+        result = runner().invoke(cli, ["--url", url, *words], prog_name="rqueue")
         yield line.strip(), result, time.monotonic() - since
 
 
@@ -243,6 +244,6 @@ def test_what_other_nodes_say_is_shown(make_cluster: Callable[..., SmallCluster]
 
 
 def run(url: str, *words: str, code: int = 4) -> Result:
-    result = CliRunner().invoke(cli, ["--url", url, *words], prog_name="rqueue")
+    result = runner().invoke(cli, ["--url", url, *words], prog_name="rqueue")
     assert result.exit_code == code, result.output
     return result

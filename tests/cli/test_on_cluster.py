@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from rqueue.cli import cli
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.settings import Settings
+from tests.support.command_line import runner
 from tests.support.deployments import one_server
 from tests.support.redis_cluster import SmallCluster
 
@@ -149,7 +150,7 @@ def played(url: str, namespace: str, names: dict[str, str]) -> Iterator[tuple[st
 
 def run(url: str, namespace: str, words: list[str]) -> Result:
     args = ["--url", url, "--namespace", namespace, *words]
-    result = CliRunner().invoke(cli, args, prog_name="rqueue")
+    result = runner().invoke(cli, args, prog_name="rqueue")
     assert result.exception is None or isinstance(result.exception, SystemExit), words
     return result
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.orm import Session
 
@@ -19,6 +18,7 @@ from rqueue.inspector import Inspector
 from rqueue.tasks.decorator import task
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.task import Task
+from tests.support.command_line import runner
 from tests.support.patience import PATIENCE
 from tests.support.postgres import Postgres
 
@@ -85,7 +85,7 @@ def queue(server: EmbeddedRedis, queue_name: str) -> Iterator[Queue]:
 
 def outbox(*args: str, code: int = 0) -> str:
     """What a command of the outbox prints."""
-    done = CliRunner().invoke(main, args)
+    done = runner().invoke(main, args)
     assert done.exit_code == code, done.output
     return done.output
 

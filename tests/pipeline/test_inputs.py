@@ -37,13 +37,13 @@ UNREACHABLE = ("report", "report --lake lake", "plan", "replay --where true")
 
 PROGRAM = """
 import json, shlex, sys
-from click.testing import CliRunner
 from rqueue.cli import cli
+from tests.support.command_line import runner
 
 started = []
 sys.addaudithook(lambda event, _: started.append(event) if event == "subprocess.Popen" else None)
 for url, line in json.load(sys.stdin):
-    run = CliRunner().invoke(cli, ["--url", url, "pipeline", *shlex.split(line)])
+    run = runner().invoke(cli, ["--url", url, "pipeline", *shlex.split(line)])
     print(json.dumps([run.exit_code, run.output, started]))
     started.clear()
 """

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import redis
-from click.testing import CliRunner, Result
+from click.testing import Result
 from pyspark.sql import SparkSession
 
 from rqueue.cli import cli
@@ -24,6 +24,7 @@ from rqueue.pipeline.table import history
 from rqueue.protocol.keys import QueueKeys
 from rqueue.spark.schemas import HISTORY
 from tests.pipeline.history_rows import leaves
+from tests.support.command_line import runner
 from tests.support.history import plain_rows, settle, trim, write
 
 pytestmark = pytest.mark.timeout(600)
@@ -53,7 +54,7 @@ def run(
 
     def call(*args: str, code: int = 0, url: str | None = None) -> Result:
         given = ["--url", url or server.url, "--namespace", namespace] if url != "" else []
-        result = CliRunner().invoke(cli, [*given, "pipeline", *args], prog_name="rqueue")
+        result = runner().invoke(cli, [*given, "pipeline", *args], prog_name="rqueue")
         assert result.exit_code == code, result.output
         return result
 

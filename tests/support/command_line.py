@@ -1,5 +1,6 @@
 """The command line, run in this process or as a program of its own."""
 
+import inspect
 import subprocess
 import sys
 from typing import Any
@@ -9,9 +10,33 @@ from click.testing import CliRunner, Result
 from rqueue.cli import cli
 
 
+class BothResult(Result):
+    """As that of click 8.2: `output` has what went to both."""
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+
+class OlderRunner(CliRunner):
+    """That of click before 8.2, which has to be told to keep output and errors apart."""
+
+    def invoke(self, *args: Any, **options: Any) -> Result:
+        result = super().invoke(*args, **options)
+        result.__class__ = BothResult
+        return result
+
+
+def runner() -> CliRunner:
+    """Runs command lines; their results are the same with all versions of click."""
+    if "mix_stderr" in inspect.signature(CliRunner).parameters:
+        return OlderRunner(mix_stderr=False)
+    return CliRunner()
+
+
 def invoke(*args: str, code: int = 0, **more: Any) -> Result:
     """Run a command line in this process, where nothing is a terminal; it must exit with `code`."""
-    result = CliRunner().invoke(cli, args, prog_name="rqueue", **more)
+    result = runner().invoke(cli, args, prog_name="rqueue", **more)
     problem = "".join(map(str, result.exc_info or ())) if result.exception else ""
     assert result.exit_code == code, result.output + problem
     return result

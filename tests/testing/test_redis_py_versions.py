@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-VERSIONS = ("6.2.0", "6.4.0", "7.0.0", "7.1.0", "7.2.0", "8.0.0")
+VERSIONS = ("5.1.0", "5.2.1", "5.3.1", "6.2.0", "6.4.0", "7.0.0", "7.1.0", "7.2.0", "8.0.0")
 
 
 @pytest.mark.long

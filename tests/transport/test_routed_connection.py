@@ -9,7 +9,8 @@ from contextlib import suppress
 
 import pytest
 import redis
-from redis.cluster import LoadBalancingStrategy, RedisCluster
+import redis.cluster
+from redis.cluster import RedisCluster
 
 from rqueue import errors
 from rqueue.embedded.server import EmbeddedRedis
@@ -95,11 +96,11 @@ def test_one_host_of_the_url_is_enough(redis_cluster: SmallCluster, keys: QueueK
 
 
 def test_the_clients_of_redis_py_will_do(redis_cluster: SmallCluster, keys: QueueKeys) -> None:
+    strategies = getattr(redis.cluster, "LoadBalancingStrategy", None)  # from redis-py 5.3 on
+    reads = {"load_balancing_strategy": strategies.ROUND_ROBIN} if strategies else {}
     made: list[RedisCluster] = [
         redis_cluster.client(),
-        RedisCluster.from_url(
-            redis_cluster.url, load_balancing_strategy=LoadBalancingStrategy.ROUND_ROBIN, protocol=3
-        ),
+        RedisCluster.from_url(redis_cluster.url, protocol=3, **reads),
     ]
     for number, client in enumerate(made):
         connection = connection_for(client, keys)

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 import pytest
-from click.testing import CliRunner
 
 from rqueue.cli.root import cli
 from rqueue.errors import JobFailed
@@ -19,6 +18,7 @@ from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.tasks.retry import RetryPolicy
 from rqueue.testing import move_time
+from tests.support.command_line import runner
 from tests.support.patience import PATIENCE
 from tests.workers.children import WorkerFixture, eventually
 
@@ -127,9 +127,9 @@ def test_a_job_that_is_put_off_shows_its_reason(workers: WorkerFixture) -> None:
     job = workers.send("c.snooze", f"{workers.name}:k", 600)
     eventually(lambda: workers.counts().scheduled == 1, "the snooze")
     command = ["show", job.id, "-q", workers.queue.name, "--url", workers.url]
-    said = CliRunner().invoke(cli, command).output
+    said = runner().invoke(cli, command).output
     assert re.search(r"put off +Snooze: too early", said)
-    document = orjson.loads(CliRunner().invoke(cli, [*command, "--json"]).output)
+    document = orjson.loads(runner().invoke(cli, [*command, "--json"]).output)
     assert document["put_off"] == "Snooze: too early"
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import psutil
 import pytest
-from click.testing import CliRunner
 
 from rqueue.cli.root import cli
 from rqueue.client._sync.queue import Queue
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.inspector import Inspector
+from tests.support.command_line import runner
 from tests.support.patience import PATIENCE
 from tests.workers.pools import ROOT, eventually
 
@@ -95,6 +95,6 @@ def _rows(queue: Queue) -> list[dict[str, Any]]:
 
 def test_without_watchfiles_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    done = CliRunner().invoke(cli, ["worker", "app", "--reload", "--url", "redis://h:1/0"])
+    done = runner().invoke(cli, ["worker", "app", "--reload", "--url", "redis://h:1/0"])
     assert done.exit_code == 6
     assert "--reload needs watchfiles: pip install 'rqueue[reload]'" in done.output

@@ -13,6 +13,7 @@ from rqueue.errors import UnknownJob
 from rqueue.inspector import Inspector
 from rqueue.model.job import JobState
 from rqueue.tasks.workflow import chord
+from tests.support.command_line import runner
 from tests.workers.pools import Pool, eventually, started
 from tests.workers.supervisor_app import hold, note
 
@@ -48,10 +49,8 @@ def test_by_its_id(running: list[str], client: Any, queue: Queue, queue_name: st
 def test_on_the_command_line(
     running: list[str], client: Any, queue: Queue, queue_name: str, server: Any
 ) -> None:
-    from click.testing import CliRunner
-
     command = ["cancel", "flow", "--workflow", "--running", "--timeout", "60", "--yes"]
-    done = CliRunner().invoke(cli, [*command, "--url", server.url, "-q", queue_name])
+    done = runner().invoke(cli, [*command, "--url", server.url, "-q", queue_name])
     assert done.exit_code == 0, done.output
     assert done.output.count("it runs no more") == 3
 

@@ -213,9 +213,10 @@ def _lost(error: Exception, url: str, sent: bool) -> errors.ServerError | None:
 def _said(error: Exception) -> tuple[str, str]:
     """The word that an error reply begins with, and the rest; "" where there is no reply."""
     code = getattr(error, "status_code", None)
-    if not isinstance(error, rx.ResponseError) and not code and type(error) not in _WORDS:
-        return "", str(error)
     said = str(error)
+    reply = isinstance(error, rx.ResponseError) or type(error) in _WORDS or _NO_ROOM.match(said)
+    if not code and not reply:
+        return "", said
     # Redis 6.2 wraps what a command says inside a script
     if (wrapped := _WRAPPED.match(said)) is not None:
         said, code = wrapped[1], None
@@ -228,6 +229,7 @@ def _said(error: Exception) -> tuple[str, str]:
 
 # redis-py before 7.2 keeps no word of a reply, and has one class for NOAUTH and WRONGPASS
 _NO_LOGIN = re.compile("Authentication required|HELLO must be called with the client already auth")
+_NO_ROOM = re.compile("max number of clients reached")
 
 _WORDS: dict[type[Exception], str] = {
     rx.AuthenticationError: "WRONGPASS",

@@ -15,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 
+from rqueue.errors import ConfigError
 from rqueue.model.locks import new_lock
 from rqueue.model.server_url import cluster_url
 from rqueue.protocol.slots import Address
@@ -23,11 +24,28 @@ from rqueue.transport.tls import TlsConnection
 if TYPE_CHECKING:
     import redis.asyncio
 
-__all__ = ["LateCluster", "NodeOptions", "node_options", "open_async_cluster", "open_cluster"]
+__all__ = [
+    "LateCluster",
+    "NodeOptions",
+    "check_redis_py",
+    "node_options",
+    "open_async_cluster",
+    "open_cluster",
+]
 
+
+OLDEST = (6, 2)
+"""The first redis-py whose client of a cluster has transactions."""
 
 OPENING = 5
 """Nodes that are asked, after the first, while a client is opened."""
+
+
+def check_redis_py() -> None:
+    """Raise ConfigError if this redis-py is too old for a Redis Cluster."""
+    if tuple(int(number) for number in redis.__version__.split(".")[:2]) < OLDEST:
+        said = f"a Redis Cluster needs redis-py 6.2 or later, and {redis.__version__} is installed"
+        raise ConfigError("redis", f"{said}: pip install 'redis>=6.2'")
 
 
 class NodeOptions(NamedTuple):
@@ -97,6 +115,7 @@ class LateCluster(RedisCluster):
 def open_cluster(url: str, options: dict[str, Any]) -> RedisCluster:
     """A client of the cluster behind a `redis+cluster://` URL. options: of its connections. Raises
     ValueError and TypeError for a URL that cannot be understood."""
+    check_redis_py()
     nodes, server = _taken_apart(url, redis.ConnectionPool, options)
     if server.startswith("rediss:"):
         nodes = nodes._replace(kind=TlsConnection)
@@ -113,6 +132,7 @@ def open_async_cluster(url: str, options: dict[str, Any]) -> redis.asyncio.Redis
     from redis.asyncio.cluster import RedisCluster as AsyncRedisCluster
     from redis.asyncio.retry import Retry as AsyncRetry
 
+    check_redis_py()
     nodes, server = _taken_apart(url, ConnectionPool, options)
     opening = {"retry": AsyncRetry(NoBackoff(), 0), **options}
     others = [AsyncClusterNode(*address) for address in nodes.seeds[1:]]

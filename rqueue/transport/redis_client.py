@@ -30,7 +30,12 @@ from rqueue.protocol.repeats import Repeats
 from rqueue.protocol.unreachable import not_connected
 from rqueue.text.escape import shown
 from rqueue.transport import stand_in
-from rqueue.transport.cluster_client import node_options, open_async_cluster, open_cluster
+from rqueue.transport.cluster_client import (
+    check_redis_py,
+    node_options,
+    open_async_cluster,
+    open_cluster,
+)
 from rqueue.transport.sentinel import open_async_primary, open_primary, sentinels_of
 from rqueue.transport.tls import TlsConnection, check_tls, tls_options
 from rqueue.transport.vigil import is_replaceable, watch_client
@@ -162,6 +167,8 @@ def require_bytes(client: Any) -> None:
     if hasattr(client, "connection_pool") or any(
         kind.__name__ == "RedisCluster" for kind in type(client).__mro__
     ):
+        if is_cluster(client):
+            check_redis_py()
         if _options_of(client).get("decode_responses"):
             raise errors.ConfigError("redis", "pass a client without decode_responses=True")
     else:

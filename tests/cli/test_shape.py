@@ -220,7 +220,8 @@ def test_help_and_version(run: Callable[..., Result]) -> None:
 )
 def test_wrong_usage_says_what_was_meant(run: Callable[..., Result], line: str, hint: str) -> None:
     said = run(*line.split(), code=2).stderr.splitlines()[-1]
-    assert hint in said
+    # click's own words, which have had quotes only since 8.2
+    assert re.sub("['.:]", "", hint) in re.sub("['.:]", "", said)
     assert said.count("Did you mean") <= 1
 
 

@@ -17,8 +17,9 @@ from redis.cluster import RedisCluster
 from redis.crc import key_slot
 
 from rqueue.embedded.server import EmbeddedRedis
-from rqueue.errors import EmbeddedRedisError
+from rqueue.errors import ConfigError, EmbeddedRedisError
 from rqueue.protocol.keys import QueueKeys
+from rqueue.transport.cluster_client import check_redis_py
 from tests.support.patience import PATIENCE, until
 from tests.support.ports import free_node_port
 from tests.support.redis_server import MissingServer, Servers
@@ -294,10 +295,19 @@ def port_of(server: EmbeddedRedis) -> int:
     return int(server.tcp_url.rpartition(":")[2].partition("/")[0])
 
 
+def _need_redis_py() -> None:
+    """Skip what needs a client of a cluster, if redis-py has none that will do."""
+    try:
+        check_redis_py()
+    except ConfigError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def redis_cluster(servers: Servers) -> Iterator[SmallCluster]:
     """Three masters without replicas, shared by all tests: use a namespace of your own, leave its
     nodes alive and its slots where they are in the end."""
+    _need_redis_py()
     cluster = SmallCluster(servers)
     yield cluster
     cluster.stop()
@@ -307,6 +317,7 @@ def redis_cluster(servers: Servers) -> Iterator[SmallCluster]:
 def make_cluster(servers: Servers, server_name: str) -> Iterator[Callable[..., SmallCluster]]:
     """Makes clusters of this test alone, of the kind of server that the test is for; takes what
     `SmallCluster` takes."""
+    _need_redis_py()
     made: list[SmallCluster] = []
 
     def make(**options: Any) -> SmallCluster:

@@ -21,7 +21,7 @@ from rqueue.protocol.result_wait import await_result
 from rqueue.protocol.slots import Address
 from rqueue.transport.cluster import cluster_of
 from rqueue.transport.connection import Connection
-from rqueue.transport.redis_client import execute, open_client, url_of
+from rqueue.transport.redis_client import execute, open_async_client, open_client, url_of
 from rqueue.transport.routed_connection import RoutedConnection, connection_for
 from rqueue.transport.wake_listener import WakeListener
 from tests.support.patience import PATIENCE, until
@@ -317,3 +317,10 @@ def _asked(cluster: SmallCluster) -> int:
             said = client.info("commandstats")
         found += int(said.get("cmdstat_cluster|slots", {}).get("calls", 0))
     return found
+
+
+def test_a_redis_py_that_is_too_old_for_clusters_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis, "__version__", "5.3.1")
+    for opened in (open_client, open_async_client):
+        with pytest.raises(errors.ConfigError, match=r"needs redis-py 6\.2 or later, and 5\.3\.1"):
+            opened("redis+cluster://127.0.0.1:7000")

@@ -3,6 +3,7 @@ compared."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -66,6 +67,11 @@ def _numbers(reply: Any) -> Any:
     return reply
 
 
+_PARAMETERS = inspect.signature(redis.ConnectionPool.get_connection).parameters
+_NAMED = ("_",) if _PARAMETERS["command_name"].default is inspect.Parameter.empty else ()
+"""redis-py before 5.3 wants the name of a command, and makes nothing of it."""
+
+
 class BothServers:
     """A connection to each. Keys are of this object alone: `begin` makes them new."""
 
@@ -95,7 +101,7 @@ class BothServers:
         return replies
 
     def really(self, commands: Sequence[Command]) -> list[Any]:
-        connection = self._real.connection_pool.get_connection()
+        connection = self._real.connection_pool.get_connection(*_NAMED)
         try:
             connection.send_packed_command(connection.pack_commands(commands))
             replies: list[Any] = []

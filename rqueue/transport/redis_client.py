@@ -152,7 +152,7 @@ def _opened(
 def _fit(url: str, options: dict[str, Any]) -> None:
     # a wait for a result keeps its connection meanwhile
     options.setdefault("max_connections", 10_000)
-    if spoken(url).startswith("rediss"):  # redis-py before 6 compares no names unless told
+    if spoken(url).startswith("rediss"):  # redis-py before 6 compares no names by default
         options.setdefault("ssl_check_hostname", "ssl_cert_reqs=none" not in url)
     if url.startswith("unix"):
         options.pop("socket_connect_timeout", None)

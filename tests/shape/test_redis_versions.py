@@ -6,15 +6,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-OLDEST = "6.2"
+OLDEST = "5.1"
 ITS_ERRORS = """
     AskError AuthenticationError AuthenticationWrongNumberOfArgsError AuthorizationError
     BusyLoadingError ChildDeadlockedError ClusterCrossSlotError ClusterDownError ClusterError
-    ConnectionError CrossSlotTransactionError DataError ExecAbortError InvalidPipelineStack
-    InvalidResponse LockError LockNotOwnedError MasterDownError MaxConnectionsError ModuleError
-    MovedError NoPermissionError NoScriptError OutOfMemoryError PubSubError ReadOnlyError
-    RedisClusterException RedisError ResponseError SlotNotCoveredError TimeoutError TryAgainError
-    WatchError
+    ConnectionError DataError ExecAbortError InvalidResponse LockError LockNotOwnedError
+    MasterDownError MaxConnectionsError ModuleError MovedError NoPermissionError NoScriptError
+    OutOfMemoryError PubSubError ReadOnlyError RedisClusterException RedisError ResponseError
+    SlotNotCoveredError TimeoutError TryAgainError WatchError
 """
 """What `redis.exceptions` of that version defines."""
 

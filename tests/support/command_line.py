@@ -19,7 +19,7 @@ class BothResult(Result):
 
 
 class OlderRunner(CliRunner):
-    """That of click before 8.2, which has to be told to keep output and errors apart."""
+    """That of click before 8.2, which keeps output and errors apart only if asked to."""
 
     def invoke(self, *args: Any, **options: Any) -> Result:
         result = super().invoke(*args, **options)

@@ -182,6 +182,12 @@ def test_there_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:
         lakes.read(spark, "nosuch://host/lake")
 
 
+def test_a_session_of_spark_connect_is_told_so() -> None:
+    connect: Any = object()  # no classic session: it has no Java
+    with pytest.raises(LakeError, match=r"Spark Connect .* spark\.read\.parquet\('/lake'\)"):
+        lakes.read(connect, "/lake")
+
+
 def test_a_list_that_is_none_of_ours(lake: Lake) -> None:
     lists = Path(lake.path.removeprefix("file:")) / "_spark_metadata"
     lists.mkdir()

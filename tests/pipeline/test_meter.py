@@ -11,7 +11,14 @@ def test_a_line_now_and_then(
     now = 100.0
     monkeypatch.setattr("rqueue.cli.pipeline.meter.time.monotonic", lambda: now)
     with Meter("rows", 1000) as meter:
-        for done, later in ((100, 0.0), (150, 0.5), (400, 1.0), (1000, 0.3), (1000, 5.0)):
+        for done, later in (
+            (100, 0.0),
+            (150, 0.5),
+            (400, 1.0),
+            (400, 9.0),
+            (1000, 0.3),
+            (1000, 5.0),
+        ):
             now += later
             meter.update(done)
     said = capsys.readouterr()
@@ -19,7 +26,7 @@ def test_a_line_now_and_then(
     assert said.err.splitlines() == [
         "rows: 100 of 1,000",
         "rows: 400 of 1,000, 200/s",
-        "rows: 1,000 of 1,000, 500/s",
+        "rows: 1,000 of 1,000, 83/s",
     ]
 
 

@@ -186,7 +186,7 @@ def load(
             said += f", {done.known:,} have ids that the queue knew"
         echo(said)
         if done.bad:
-            say(f"{many(done.bad, 'row')} {'is' if done.bad == 1 else 'are'} no jobs: {bad_rows}")
+            say(f"{_no_jobs(done.bad)}: {bad_rows}")
     return NEGATIVE if done.bad else OK
 
 
@@ -216,11 +216,15 @@ def _show(jobs: DataFrame, as_json: bool) -> int:
         print_json({"rows": rows, "jobs": some, "bad": bad, "dry_run": True})
         return OK
     if bad:
-        say(f"{many(bad, 'row')} {'is' if bad == 1 else 'are'} no jobs: a --column has no value")
+        say(f"{_no_jobs(bad)}: a --column has no value")
     echo(f"would enqueue {many(rows - bad, 'job')}, for instance:")
     for one in some:
         print_line(one)
     return OK
+
+
+def _no_jobs(rows: int) -> str:
+    return "1 row is no job" if rows == 1 else f"{rows:,} rows are no jobs"
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -41,8 +41,10 @@ class Meter(Counter):
         speed = rate((done - self._first) / seconds) if seconds > 0.2 else ""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=self._total, rate=speed)
-        elif not self._quiet and (
-            done != self._shown if done == self._total else now - self._said >= EVERY_S
+        elif (
+            not self._quiet
+            and done != self._shown
+            and (done == self._total or now - self._said >= EVERY_S)
         ):
             self._said, self._shown = now, done
             of = "" if self._total is None else f" of {self._total:,}"

@@ -38,6 +38,14 @@ class Files:
     def __init__(self, spark: SparkSession, root: str) -> None:
         if not root.strip():
             raise LakeError("a lake needs a path: a folder, or a URL that Spark reads")
+        from pyspark.sql import SparkSession as Classic
+
+        if not isinstance(spark, Classic):
+            raise LakeError(
+                "in a session of Spark Connect rqueue reaches no lake, for its files are read and "
+                "written through the driver's Java. Archive with rqueue pipeline archive on a "
+                f"machine of its own; read here by spark.read.parquet({root!r})"
+            )
         jvm: Any = spark._jvm
         session: Any = spark._jsparkSession
         # whole names: else Java looks for classes `org`, `org.apache`, ... in all jars of Spark

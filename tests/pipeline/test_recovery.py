@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 from rqueue import errors
 from rqueue.cli.failures import exit_code
 from rqueue.cli.pipeline.archive import notice_line, notice_text
+from rqueue.cli.pipeline.history_options import spark_session
 from rqueue.embedded.server import EmbeddedRedis
 from rqueue.pipeline.archive import recovery
 from rqueue.pipeline.archive.archiver import Archived, Batch, Idle, Notice, archive
@@ -328,6 +330,16 @@ def test_spark_that_is_gone() -> None:
     assert spark_is_gone(ConnectionRefusedError(111, "Connection refused"))
     assert not spark_is_gone(errors.ConnectionLost("Redis"))
     assert not spark_is_gone(failed("anything"))
+
+
+def test_java_that_ends_while_the_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr(import_module("rqueue.spark.session"), "session", dies)
+    monkeypatch.setattr("rqueue.cli.pipeline.history_options._active", lambda: None)
+    with pytest.raises(SparkGone, match="nothing is lost"), spark_session("local[1]"):
+        pass
 
 
 def test_patience(monkeypatch: pytest.MonkeyPatch) -> None:

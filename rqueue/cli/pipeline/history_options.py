@@ -158,9 +158,10 @@ def spark_session(
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     settings |= settings_of(conf)
     before = _active()
-    spark = before or session(chosen, app, quiet=True, **settings)
-    end_quietly(spark)
-    try:
+    spark = before
+    try:  # also while the session is made: Java may end at any moment
+        spark = spark or session(chosen, app, quiet=True, **settings)
+        end_quietly(spark)
         yield spark
     except Exception as error:
         if not spark_is_gone(error) or isinstance(error, SparkGone):
@@ -168,7 +169,7 @@ def spark_session(
         raise SparkGone from None
     finally:
         # a JVM that is gone cannot be stopped; the signal that ends us may end Java too
-        if before is None and not java_ended():
+        if before is None and spark is not None and not java_ended():
             with contextlib.suppress(ConnectionError, Py4JError):
                 spark.stop()
 

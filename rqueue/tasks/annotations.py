@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 import typing
@@ -63,7 +64,10 @@ _DICTS = {dict, Mapping, get_origin(typing.MutableMapping)}
 def node_of(annotation: Any, scope: Any) -> Node:
     """What reads this annotation. scope: the module whose names it uses. Raises Unreadable and
     NotKnownYet."""
-    return _Builder().build(annotation, scope, {})
+    try:
+        return _Builder().build(annotation, scope, {})
+    except RecursionError:
+        raise Unreadable("it contains itself without end, or is nested too deep") from None
 
 
 class _Builder:
@@ -74,17 +78,17 @@ class _Builder:
 
     def build(self, annotation: Any, scope: Any, bound: Mapping[Any, Any]) -> Node:
         if isinstance(annotation, str | ForwardRef):
-            return self._alias(str(annotation), _resolved(annotation, scope), scope)
+            return self._alias((scope, str(annotation)), _resolved(annotation, scope), scope)
         with suppress(TypeError):  # of an annotation without a hash
             if annotation in PLAIN:
                 return PLAIN[annotation]
         if isinstance(annotation, TypeVar):
-            return self.build(bound.get(annotation, Any), scope, bound)
+            return self.build(bound.get(annotation, _least(annotation)), scope, {})
         if isinstance(annotation, NewType):
             return self.build(annotation.__supertype__, scope, bound)
         if hasattr(annotation, "__value__"):  # type X = ...
             return self._alias(annotation, annotation.__value__, scope)
-        if isinstance(annotation, _OF_CALLS) or get_origin(annotation) is typing.Unpack:
+        if isinstance(annotation, _OF_CALLS) or _is_unpacked(annotation):
             return PLAIN[Any]
         origin, args = get_origin(annotation), get_args(annotation)
         if origin is Annotated:
@@ -101,6 +105,8 @@ class _Builder:
         if getattr(origin, "_name", "") in _QUALIFIERS:
             return self.build(args[0], scope, bound)
         kind = origin or annotation
+        if not isinstance(kind, type):
+            raise Unreadable(f"{annotation!r} has no JSON form")
         if kind in _LISTS:
             return list_node(self._inner(args, 0, scope, bound))
         if kind in _SETS:
@@ -111,9 +117,8 @@ class _Builder:
             )
         if kind is tuple:
             return self._tuple(args, scope, bound)
-        if isinstance(kind, type):
-            return self._class(annotation, kind, args)
-        raise Unreadable(f"{annotation!r} has no JSON form")
+        meant = _with_bound(annotation, bound)
+        return self._class(meant, kind, get_args(meant))
 
     def _alias(self, name: Any, meant: Any, scope: Any) -> Node:
         """What a name stands for, which may contain that name: `JSON = list["JSON"] | str`."""
@@ -134,6 +139,8 @@ class _Builder:
         if not args or (len(args) == 2 and args[1] is ...):
             inner = self._inner(args, 0, scope, bound)
             return Node(lambda value: tuple(each(value, inner)), frozenset(("list",)), True)
+        if any(map(_is_unpacked, args)):
+            raise Unreadable("annotate a tuple of so many values, or tuple[..., ...] of one type")
         nodes = [self.build(one, scope, bound) for one in args if one != ()]
 
         def read(value: Any) -> Any:
@@ -194,7 +201,7 @@ class _Builder:
         if annotation in self._classes:
             return self._classes[annotation]
         parts: list[tuple[str, Any, Any]] = []
-        bound = dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
+        bound = _bound_by(kind, args)
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             known = _hints(kind)
             defaults = kind._field_defaults  # type: ignore[attr-defined]
@@ -213,14 +220,14 @@ class _Builder:
             return derived_node(kind)
         else:
             raise Unreadable(_why_not(kind))
-        return self._object(annotation, kind, parts, bound)
+        return self._object(annotation, kind, parts, _bound_in_fields(kind, bound))
 
     def _object(
         self,
         annotation: Any,
         kind: type,
         parts: list[tuple[str, Any, Any]],
-        bound: Mapping[Any, Any],
+        bound: Mapping[str, Mapping[Any, Any]],
     ) -> Node:
         nodes: dict[str, Node] = {}
         optional = {name for name, _, left_out in parts if left_out}
@@ -247,10 +254,54 @@ class _Builder:
         node = self._classes[annotation] = Node(read, frozenset(("dict",)), True)
         scope = sys.modules.get(kind.__module__)
         for name, its, _ in parts:
-            nodes[name] = self.build(its, scope, bound)
+            nodes[name] = self.build(its, scope, bound.get(name, {}))
         if loose:
             node.special = any(one.special for one in nodes.values())
         return node
+
+
+# -- type variables --------------------------------------------------------------------------------
+
+
+def _bound_by(kind: type, args: tuple[Any, ...]) -> dict[Any, Any]:
+    """What the type variables of a class stand for."""
+    return dict(zip(getattr(kind, "__parameters__", ()), args, strict=False))
+
+
+def _with_bound(annotation: Any, bound: Mapping[Any, Any]) -> Any:
+    """`Box[T]` with what T stands for."""
+    free = getattr(annotation, "__parameters__", ()) if get_args(annotation) else ()
+    if (
+        not free
+        or get_origin(annotation) is typing.Generic
+        or not all(isinstance(one, TypeVar) for one in free)
+    ):
+        return annotation
+    return annotation[tuple(bound.get(one, _least(one)) for one in free)]
+
+
+def _least(variable: TypeVar) -> Any:
+    """What a type variable is at least, whatever it stands for."""
+    if variable.__constraints__:
+        return Union[variable.__constraints__]  # noqa: UP007
+    return variable.__bound__ or Any
+
+
+def _bound_in_fields(kind: type, bound: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
+    """What type variables stand for in each field: in the words of the class that declares it."""
+    found: dict[str, Mapping[Any, Any]] = {}
+    for base in reversed(kind.__dict__.get("__orig_bases__", kind.__bases__)):
+        meant, of = _with_bound(base, bound), get_origin(base) or base
+        if isinstance(of, type) and of is not typing.Generic:
+            found |= _bound_in_fields(of, _bound_by(of, get_args(meant)))
+    own = dict.fromkeys(inspect.get_annotations(kind), bound)
+    # a TypedDict names those of its bases too
+    return own | found if _is_typed_dict(kind) else found | own
+
+
+def _is_unpacked(annotation: Any) -> bool:
+    """True for `*tuple[int, ...]` and `Unpack[...]`."""
+    return get_origin(annotation) is typing.Unpack or getattr(annotation, "__unpacked__", False)
 
 
 # -- names -----------------------------------------------------------------------------------------

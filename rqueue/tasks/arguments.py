@@ -148,6 +148,8 @@ class Reader:
             node.read(plain)
         except Misread as error:
             raise BadArguments(self._task, f"{name}{error}", self._signature) from None
+        except RecursionError:
+            raise BadArguments(self._task, f"{name}: {_TOO_DEEP}", self._signature) from None
 
     def _at(self, index: int) -> tuple[str, Node | None]:
         if index < len(self._positions):
@@ -160,6 +162,11 @@ class Reader:
             return node.read(value)
         except Misread as error:
             raise InvalidArguments(self._task, f"{name}{error}", self._signature) from None
+        except RecursionError:
+            raise InvalidArguments(self._task, f"{name}: {_TOO_DEEP}", self._signature) from None
+
+
+_TOO_DEEP = "nested too deep to be read"
 
 
 def readers(task: str, function: Callable[..., Any]) -> Reader | None:

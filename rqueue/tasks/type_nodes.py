@@ -209,6 +209,8 @@ def enum_node(kind: type[Enum]) -> Node:
         members = {_form(member): member for member in kind}
     except NotEncodable as error:
         raise Unreadable(f"a value of {kind.__qualname__} is not JSON: {error.problem}") from None
+    if not members:
+        raise Unreadable(f"{kind.__qualname__} has no members")
     if len(members) < len(kind):
         raise Unreadable(f"two members of {kind.__qualname__} have the same JSON form")
 

@@ -33,6 +33,15 @@ def test_an_async_job_is_cancelled(workers: WorkerFixture) -> None:
     assert (cause["kind"], cause["type"]) == ("time_limit", "rqueue.errors.SoftTimeLimit")
 
 
+def test_an_async_job_tidies_up_when_it_is_cancelled(workers: WorkerFixture) -> None:
+    workers.child()
+    key = f"{workers.name}:k"
+    job = workers.send("c.agate", key, soft_time_limit=0.02, max_deliveries=1)
+    assert (workers.hear(key), workers.hear(key)) == ("in", "cancelled")
+    with pytest.raises(JobFailed, match="soft limit"):
+        job.result(PATIENCE)
+
+
 def test_the_limit_of_the_job_wins(workers: WorkerFixture) -> None:
     workers.child()
     job = workers.send("c.tidy", soft_time_limit=0.02)

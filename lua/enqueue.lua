@@ -80,7 +80,11 @@ if special then
 end
 
 --- @if ripen
-if redis.call('ZCOUNT', base .. 'scheduled', '-inf', string.format('%d', now)) > 0 then
+local first = redis.call('ZRANGE', base .. 'scheduled', '0', '0', 'WITHSCORES')
+--- @if fires
+--- @each timed(base, first)
+--- @end
+if first[2] and tonumber(first[2]) <= now then
   --- @include "queue/open"
   -- first write: over its memory limit Redis refuses the whole step
   redis.call('HINCRBY', meta, 'seq', '0')

@@ -84,7 +84,11 @@ else
   said, failure = outcomes_read(base, queue, me, groups, ARGV, FIRST)
   if failure then return failure end
   --- @if ripen
-  if not queue.quiet then
+  local looks_first = not queue.quiet
+  --- @if fires
+  looks_first = true
+  --- @end
+  if looks_first then
     --- @each ripen(base, queue, tonumber(jobs) >= 0 and consumer or nil)
     me.state = redis.call('HGET', base .. 'consumer:' .. consumer, 'state')
   end

@@ -59,6 +59,15 @@ local function last_value_older(base, older, victims)
   end
 end
 
+--- Whether `job` is a tick that was missed, and made up for after the job `before` of its key had come.
+local function last_value_late(base, job, before)
+  local value = string.find(job.tags, '|t%d') and redis.call('HGET', base .. 'jobs', before)
+  if not value or string.byte(value) == 33 then return false end
+  local its = value_parse(value)
+  local fresh = its.deliveries + its.attempts == 0
+  return (fresh and its.due > 0 and its.due or its.enqueued) > job.due
+end
+
 --- What these jobs ({id=, tags=}) displace that become ready in this order, each other included: into `plan.victims`,
 --- those of their own also into `plan.gone`. `plan.latest`: {key, id, ...} as it is then.
 local function last_value_displace(base, jobs, plan)
@@ -74,7 +83,10 @@ local function last_value_displace(base, jobs, plan)
     local before = latest[key]
     if before == nil then before = known[i] end
     -- one that comes back is the latest, until another one of this call is
-    if not over[job.id] then
+    if before and before ~= job.id and not arriving[before] and last_value_late(base, job, before) then
+      latest[key], plan.gone[job.id] = before, true
+      plan.victims[#plan.victims + 1] = { id = job.id }
+    elseif not over[job.id] then
       if before and before ~= job.id then
         over[before] = true
         if arriving[before] then

@@ -1,6 +1,7 @@
 --- Periodic jobs. A schedule says when its job is enqueued, again and again. Its next ticks are known ahead, as numbers:
---- the consumer that looks when one is due, or the renewal of a lease, enqueues the job in the same step that goes on to
---- the next tick. A tick is one job, however many look, and nobody is its leader (A-41 to A-45).
+--- the consumer that looks when one is due, the renewal of a lease, or, while a pool is there, a step that compares jobs
+--- enqueues the job in the same step that goes on to the next tick. A tick is one job, however many look, and nobody is
+--- its leader (A-41 to A-45).
 --- HOOKS: timed, fires, fire, refill, halted, upkeep, keeps, counted, places
 --- META: looked, spread
 --- JOB: tags (t: how many ticks before it were missed)

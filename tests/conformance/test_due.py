@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rqueue import Options
 from rqueue.model.job import JobState
 from rqueue.model.job_limit import JobLimit
 from tests.support.due_jobs import pass_minutes
@@ -121,3 +122,52 @@ def test_a_due_job_has_its_tokens_before_later_ones(q: QueueFixture) -> None:
     late(q)
     q.put("second", limit=rate)
     assert ids(q.own(9).pull()) == ["first"]
+
+
+def beat(q: QueueFixture, **options: Any) -> None:
+    q.queue.schedules.set("beat", "t", every=60, options=Options(**options))
+
+
+@every_place
+@pytest.mark.parametrize("there", [True, False])
+def test_the_newest_value_displaces_a_tick_that_nobody_looked_at(
+    q: QueueFixture, there: bool
+) -> None:
+    """A-31. With a pool the tick is a job before the newer one comes; without, it is made up for
+    later, and is the older one all the same."""
+    q.queue.configure(kind="last_value")
+    beat(q, key="k")
+    q.renew(q.own(9), lease_ms=600_000 if there else 1000)
+    pass_minutes(q, 1.5)
+    q.put("newest", key="k")
+    assert ids(q.own(9).pull()) == ["newest"]
+    (record,) = q.queue.schedules.list()
+    assert record.fired == 1
+
+
+@every_place
+def test_a_tick_that_is_made_up_for_displaces_an_older_value(q: QueueFixture) -> None:
+    q.queue.configure(kind="last_value")
+    beat(q, key="k")
+    q.put("older", key="k")
+    pass_minutes(q, 1.5)
+    (job,) = q.own(9).pull()
+    assert job.id.startswith("beat@")
+
+
+@every_place
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("what", SHARED)
+def test_a_tick_stands_in_front_of_jobs_that_came_after_it_was_due(
+    q: QueueFixture, what: str, end: str
+) -> None:
+    q.put("first", **SHARED[what])
+    consumer = q.own(1)
+    beat(q, **SHARED[what])
+    q.renew(consumer, lease_ms=600_000)
+    (job,) = consumer.pull()
+    pass_minutes(q, 1.5)
+    q.put("later", **SHARED[what])
+    ENDS[end](q, consumer, job)
+    (job,) = q.own(1).pull()
+    assert job.id.startswith("beat@")

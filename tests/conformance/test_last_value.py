@@ -9,6 +9,7 @@ from rqueue.model.job import JobState
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put
 from rqueue.spark.jobs.pages import pages, plan
+from rqueue.spark.patience import Reader
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.patience import PATIENCE
@@ -305,8 +306,9 @@ def test_listings_show_keys(lv: QueueFixture) -> None:
     put(lv, "-1", "a1")
     found = jobs_page(lv.queue.redis, lv.queue.keys, "ready").jobs
     assert [(job.id, job.key) for job in found] == [("-1", ""), ("a1", "a")]
-    parts = plan(lv.queue.redis, lv.queue.keys, {"ready"}, None, 10)
-    read = [pages(lv.queue.redis, lv.queue.keys, part, {"ready"}, 10) for part in parts]
+    reader = Reader(lv.queue.redis)
+    parts = plan(reader, lv.queue.keys, {"ready"}, None, 10)
+    read = [pages(reader, lv.queue.keys, part, {"ready"}, 10) for part in parts]
     assert {one.job.id for part in read for page in part for one in page} == {"-1", "a1"}
 
 

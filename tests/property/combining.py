@@ -13,7 +13,7 @@ import redis
 
 from rqueue.client._sync.queue import Queue
 from rqueue.errors import QueueDamaged, RQueueError, ScriptError, UnusableServer
-from rqueue.model.schedule import Timing
+from rqueue.model.schedule import Overlap, Timing
 from rqueue.model.selector import Selector, selector
 from rqueue.protocol import commands
 from rqueue.protocol.commands import Put, Retried, ScriptCall, Window
@@ -41,6 +41,9 @@ MINE = (QueueDamaged, ScriptError, UnusableServer)
 UNORDERED = {"shares"}
 """Policies by which a consumer takes turns over jobs, whatever their places."""
 
+TICK_TAGS = {"unique": "|uex:a", "last_value": "|ka", "groups": "|ga", "limits": "|ltwo:2"}
+"""What jobs of schedules have of a policy."""
+
 
 class Combined:
     """One queue of a kind, and up to four consumers of it. Its clock stands unless it is moved: the
@@ -59,6 +62,7 @@ class Combined:
         self.narrow = self.random.random() < 0.3
         """Whether all windows are of one job: some faults show only then."""
         self.ticking = "schedules" in kind.policies
+        self.overlaps: list[Overlap] = ["allow", "skip", "queue"]
         self.ordered = not UNORDERED & {*kind.policies}
         self.prefix = "j"
         """What ids begin with."""
@@ -105,6 +109,7 @@ class Combined:
             # what was due when a producer came is ready, and what was over has ended
             times = [*self.before.scores("scheduled").values()]
             times += self.before.scores("expiring").values()
+            times += self.before.scores("ticks").values()
             due = [ms for ms in times if ms <= self.before.now]
             self.look(unchanged=not due or call.script not in ("commit", "enqueue"))
             return None
@@ -308,9 +313,10 @@ class Combined:
         name = self.random.choice("st")
         roll = self.random.random()
         if roll < 0.6:
-            overlap = self.random.choice(["allow", "skip", "queue"])
+            overlap = self.random.choice(self.overlaps)
             timing = Timing.of(every=1, overlap=overlap, missed=self.random.choice(["last", "all"]))
-            terms = "4,,0|uex:a," if "unique" in self.kind.policies else "4,,0,"
+            tags = "".join(TICK_TAGS.get(policy, "") for policy in self.kind.policies)
+            terms = f"4,,0{tags},"
             call = schedule(self.before.now, timing, terms=terms)
             self.run(commands.set_schedule(self.keys, name, "", call))
         elif roll < 0.8:

@@ -29,6 +29,9 @@ MAY_STAY = ("pull", "commit", "resume")
 """Scripts that have nothing to compare if nothing is wanted, nothing is done or nothing is paused.
 """
 
+MISSES = ("pause", "set_schedule", "remove_schedule")
+"""Scripts after which ticks are missed, or are none, that nobody has looked at."""
+
 
 class Prompt(Combined):
     """The first queue, which chooses the steps; `late` is the second one."""
@@ -39,6 +42,8 @@ class Prompt(Combined):
         execute(client, commands.configure(self.late.keys, stamp), queue=self.late.name)
         execute(client, stop_clock(self.late.keys, START_MS))
         super().__init__(client, name, kind, seed)
+        # whether the job before still waits depends on who looked when
+        self.overlaps = ["allow"]
 
     def teardown(self) -> None:
         super().teardown()
@@ -49,7 +54,8 @@ class Prompt(Combined):
         if call.script == "enqueue":
             # who is notified, and so who gets a job directly, depends on who looked when
             call = call._replace(args=[NOT_DIRECTLY, *call.args[1:]])
-        elif call.script == "commit" and str(call.args[6]) == "1":
+        immediate = call.script == "commit" and str(call.args[6]) == "1"
+        if immediate or (call.script in MISSES and self.untaken()):
             return None
         answer = super().run(call)
         same = call._replace(key=self.late.keys.meta)
@@ -68,7 +74,7 @@ class Prompt(Combined):
         until = self.before.now + by
         while True:
             now = take_snapshot(self.client, self.keys)
-            known = now.scores("scheduled").values()
+            known = [*now.scores("scheduled").values(), *now.scores("ticks").values()]
             times = [int(due) for due in known if now.now < due <= until]
             if not times:
                 break
@@ -79,14 +85,19 @@ class Prompt(Combined):
         self.said.append(f"time passes: {by} ms")
         self.before = take_snapshot(self.client, self.keys)
 
+    def untaken(self) -> bool:
+        """True if ticks are due in the second queue that nobody has looked at."""
+        late = take_snapshot(self.client, self.late.keys)
+        return any(tick <= late.now for tick in late.scores("ticks").values())
+
     def hear(self) -> None:
         """What consumers read is their own affair."""
 
     def compare(self, script: str) -> None:
         late = take_snapshot(self.client, self.late.keys)
         looks = "ripen" in SCRIPTS.script(script, self.kind).asks
-        due = [score for score in late.scores("scheduled").values() if score <= late.now]
-        if not looks or (due and script in MAY_STAY):
+        times = [*late.scores("scheduled").values(), *late.scores("ticks").values()]
+        if not looks or (script in MAY_STAY and any(ms <= late.now for ms in times)):
             return
         prompt, seen = places(self.before), places(late)
         if prompt != seen:

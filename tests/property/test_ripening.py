@@ -18,10 +18,9 @@ LOOKS = {name for name in POLICIES if "ripen" in SCRIPTS.policy(name).hooks}
 
 
 def compares(kind: Kind) -> bool:
-    """True if due jobs matter to it. Jobs with a time to live end in sweeps of their own, which
-    ticks are missed is a matter of when one looks, and a ring of bytes makes room once for several
-    jobs that are due."""
-    apart = {"ttl", "schedules", "ring_bytes"}
+    """True if due jobs matter to it. Jobs with a time to live end in sweeps of their own, and a
+    ring of bytes makes room once for several jobs that are due."""
+    apart = {"ttl", "ring_bytes"}
     return bool(LOOKS & {*kind.policies}) and not apart & {*kind.policies}
 
 
@@ -55,6 +54,11 @@ PLANTED = {
         "    --- @each ripen(base, queue, tonumber(jobs) >= 0 and consumer or nil)\n",
     ),
     "a job is cancelled before the look": ("limits", "cancel.lua", RIPEN),
+    "an enqueue looks at no tick": (
+        "last_value schedules",
+        "enqueue.lua",
+        "--- @each timed(base, first)\n",
+    ),
 }
 
 
@@ -62,8 +66,8 @@ PLANTED = {
 def test_a_step_that_does_not_look_is_found(
     client: redis.Redis, queue_name: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy, file, right = PLANTED[what]
+    policies, file, right = PLANTED[what]
     monkeypatch.setattr(scripts, "SCRIPTS", sound().changed((file, right, "")))
     with pytest.raises(AssertionError, match="prompt and late"):
         for seed in range(40):
-            course(client, queue_name, Kind.of([policy]), seed)
+            course(client, queue_name, Kind.of(policies.split()), seed)

@@ -110,6 +110,7 @@ local function pull_take(base, queue, consumer, taken)
     if fault then error(fault) end
     --- @each fire(base, queue, fires)
   end
+  queue.fired = true
   --- @end
   if not queue.quiet then
     --- @each ripen(base, queue, consumer.name)

@@ -48,7 +48,7 @@ local function put_tick(base, queue, name, record, tick, at_once, signed)
   --- @each depth = depth(base, 1)
   --- @end
   local position = redis.call('HINCRBY', base .. 'meta', 'seq', '1') - 1
-  run.due = tick
+  run.due = at_once and queue.now or tick
   if record.jitter > 0 and not at_once then run.due = tick + put_spread(base, id, record.jitter) end
   local stored = {}
   signed = signed or record.signed and record.signed[string.format('%d', tick)]

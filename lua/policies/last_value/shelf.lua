@@ -27,6 +27,6 @@ local function last_value_shelf(base, queue, jobs)
     end
   end
   redis.call('HSET', base .. 'latest', unpack(plan.latest))
-  redis.call('ZADD', base .. 'heads', unpack(open))
+  if #open > 0 then redis.call('ZADD', base .. 'heads', unpack(open)) end
   return rest
 end

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from tests.soak.evidence import ALL, Begin, Evidence
 
-SETTLE_S = 1.0
-"""Seconds after a job's end in which its settling may be under way, on a busy machine."""
+SETTLE = 1 / 3
+"""Of a lease: how long after a job's end its settling may be under way. A lease that is longer says
+that the machine is busy."""
 
 REJOIN = 0.5
 """Of a lease: how long after an outage those who waited may not be back yet. A lease that is longer
@@ -122,7 +123,7 @@ class Causes:
 
     def _settled_by(self, begin: Begin) -> float:
         """When the end of a job is known to Redis at the latest: not while that is away."""
-        by = begin.ended + SETTLE_S
+        by = begin.ended + self.lease * SETTLE
         for span in self._outages[self._scope(begin.pid)]:
             if span.meets(begin.ended, by):
                 by = max(by, span.until + self._rejoin)

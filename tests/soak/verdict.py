@@ -216,12 +216,12 @@ def charged(evidence: Evidence, _causes: Causes) -> Iterator[str]:
     suspects: Counter[tuple[str, str, float]] = Counter()
     for job in evidence.jobs.values():
         begins = sorted(begin.at for begin in job.begins)
-        used = suspected = 0
+        suspected = 0
         rows = [row for row in job.rows if "written" in row]
         for row in sorted(rows, key=lambda row: row["written"]):
             there = sum(at <= row["written"] + CHARGE_S for at in begins)
             if row["outcome"] == "crash":
-                used += 1
+                used = row["attempts"] + 1  # failed attempts were charged too
                 if used - suspected <= there:
                     continue
                 if row["lasted"] < SWITCH_S and row["error"] != SUSPECTED:

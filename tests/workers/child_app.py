@@ -116,6 +116,12 @@ def nap(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
+@task(name="c.napping_pid")
+def napping_pid(seconds: float) -> int:
+    threading.Event().wait(seconds)
+    return os.getpid()
+
+
 @task(name="c.asleep")
 async def asleep(seconds: float) -> None:
     await asyncio.sleep(seconds)

@@ -12,7 +12,7 @@ def test_as_many_jobs_at_once_as_threads(workers: WorkerFixture) -> None:
     keys = [f"{workers.name}:k{i}" for i in range(4)]
     jobs = [workers.send("c.gate", key, i) for i, key in enumerate(keys)]
     assert {workers.hear(key) for key in keys[:3]} == {"0", "1", "2"}
-    assert len(child.page.running()) == 3
+    eventually(lambda: len(child.page.running()) == 3)
     assert workers.redis.llen(keys[3]) == 0
     workers.go(keys[1])
     assert jobs[1].result(PATIENCE) == "through"
@@ -93,6 +93,22 @@ def test_a_long_sync_job_does_not_block_async_ones(workers: WorkerFixture) -> No
     assert workers.counts().held == 1 or eventually(lambda: workers.counts().held == 1)
     workers.go(key)
     assert gate.result(PATIENCE) == "through"
+
+
+def test_room_on_the_loop_takes_no_long_sync_jobs_from_other_workers(
+    workers: WorkerFixture,
+) -> None:
+    """They know that async jobs come here, and how long the sync ones take: as long as each other,
+    so that none of them is late."""
+    children = [workers.child() for _ in range(2)]
+    for _ in children:
+        taught = [workers.send("c.asleep", 0), workers.send("c.napping_pid", 0.3)]
+        for job in taught:
+            job.result(PATIENCE)
+    workers.queue.pause()
+    pids = [workers.send("c.napping_pid", 0.3) for _ in range(8)]
+    workers.queue.resume()
+    assert {job.result(PATIENCE) for job in pids} == {child.pid for child in children}
 
 
 def test_a_full_loop_does_not_block_sync_jobs(workers: WorkerFixture) -> None:

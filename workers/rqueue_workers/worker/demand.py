@@ -74,6 +74,7 @@ class Demand(JobPlaces):
         for."""
         room = places = share = 0
         kinds = subscription.executors or UNKNOWN
+        blocked = blocked or subscription.behind_main
         if monotonic() >= subscription.hold_until or not (
             blocked or any(executor.blocked for executor in self.executors.values())
         ):

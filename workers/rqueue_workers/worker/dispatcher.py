@@ -290,7 +290,7 @@ class Dispatcher(Hearing):
             return
         if subscription.release_unstarted():
             # other executors may still have room, but not for these: look again later
-            subscription.hold(monotonic())
+            subscription.hold(monotonic(), behind_main=True)
 
     def landed(self, route: Route) -> bool:
         """Read the replies that are there to what is under way on a route. Whether nothing is any

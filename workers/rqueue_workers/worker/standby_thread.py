@@ -17,6 +17,7 @@ from rqueue_workers.worker.departure import Departure
 from rqueue_workers.worker.dispatcher import Dispatcher
 from rqueue_workers.worker.executors.base import fail_hard
 from rqueue_workers.worker.news import News
+from rqueue_workers.worker.prefetch import IN_HAND_S
 
 TICK_S = 0.005
 SLOW_TICK_S = 0.05
@@ -68,6 +69,8 @@ class StandbyThread(threading.Thread):
                 idle = 0
                 elapsed = monotonic() - job[5]
                 patience = job[0].prefetch.patience
+                if any(subscription.crowded for subscription in self._dispatcher.subscriptions):
+                    patience = min(patience, IN_HAND_S)
                 if elapsed < patience:
                     pause = min(patience - elapsed, self._listen(job, elapsed))
                 else:
@@ -107,8 +110,6 @@ class StandbyThread(threading.Thread):
         if job is not self._watched:
             self._watched = job
             self._looks = 0
-            for subscription in dispatcher.subscriptions:
-                subscription.hold_s = 0.0
         self._looks += 1
         self._news.rung = False
         self._slot.strike()

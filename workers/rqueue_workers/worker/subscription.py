@@ -59,6 +59,7 @@ class Subscription(SettleCalls):
 
     __slots__ = (
         "acked",
+        "behind_main",
         "damage",
         "diverted",
         "executors",
@@ -109,6 +110,8 @@ class Subscription(SettleCalls):
         self.diverted = 0
         """Jobs that were given to executors."""
         self.hold_until = 0.0
+        self.behind_main = False
+        """True if jobs that waited for the main thread went back at the last `hold`."""
         """While an executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
         self.named_at = 0.0
@@ -357,7 +360,7 @@ class Subscription(SettleCalls):
             self.released = False
         return jobs
 
-    def hold(self, now: float) -> None:
+    def hold(self, now: float, behind_main: bool = False) -> None:
         """Jobs went back because nothing here was free for them. Other executors may have room for
         what comes behind, but the same jobs would come first: look again later, and less and
         less."""
@@ -365,6 +368,13 @@ class Subscription(SettleCalls):
             self.hold_s = 0.0
         self.hold_s = min(2.0, max(0.02, 2 * self.hold_s))
         self.hold_until = now + self.hold_s
+        self.behind_main = behind_main
+
+    @property
+    def crowded(self) -> bool:
+        """True if more jobs wait for the main thread than its window has room for. They came with
+        the room of other executors."""
+        return len(self.todo) > self.prefetch.window
 
     def add(self, jobs: Sequence[bytes], acquired: int) -> None:
         """Put jobs, [id, value, ...], into `todo`. acquired: ms, Redis's clock."""

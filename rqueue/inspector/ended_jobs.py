@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rqueue.inspector.history import PAGE, Row, rows_of
 from rqueue.inspector.parts import Part, Parts
+from rqueue.model.expect import expect
 from rqueue.model.job import JobState
 from rqueue.protocol.commands.history import BEGIN, HistoryPart, history_part, order
 from rqueue.transport.redis_client import execute
@@ -55,6 +56,7 @@ class EndedJobs:
 def ended_jobs(parts: Parts, after: Mapping[str, str] | None) -> Iterator[EndedJobs]:
     """The ends since a place, None: all that the history has; up to now. Raises the server errors,
     of a queue that is spread ConnectionLost, which names the shard."""
+    expect("after", after or {}, Mapping, "the `after` of a batch, or None")
     places = dict(after or {})
     for part in parts:
         first = True

@@ -260,7 +260,7 @@ def task(
         made._enqueuer = sender
         made._async_enqueuer = async_sender
         if periodic or schedules:
-            made.schedules = check_schedules(made, [*periodic, *schedules])
+            made.schedules = check_schedules(made, periodic, schedules)
         registry.add(made)
         return made
 

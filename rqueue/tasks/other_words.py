@@ -118,8 +118,8 @@ OPTION_WORDS = {
 """Options of other queues' tasks and calls, by the words of ours."""
 
 METHOD_WORDS = {
-    "delay": "enqueue(...) is now, enqueue_in(seconds, ...) is later",
-    "adelay": "aenqueue(...) is now, aenqueue_in(seconds, ...) is later",
+    "delay": "enqueue(...) for now, enqueue_in(seconds, ...) for later",
+    "adelay": "aenqueue(...) for now, aenqueue_in(seconds, ...) for later",
     "apply_async": "enqueue(...); options stand before it: .options(...).enqueue(...)",
     "apply": "call the task itself: task(...)",
     "call_local": "call the task itself: task(...)",

@@ -68,12 +68,15 @@ class Schedule:
         return f"<Schedule {self.name!r}>"
 
 
-def check_schedules(task: BoundTask[..., Any], given: Sequence[Schedule]) -> tuple[Schedule, ...]:
-    """Those of them that tick. Raises ConfigError and BadArguments: what they are to enqueue could
-    not be, or two have one name."""
+def check_schedules(
+    task: BoundTask[..., Any], periodic: list[Schedule], given: Sequence[Schedule]
+) -> tuple[Schedule, ...]:
+    """Those of them that tick. periodic: of the task's own name. Raises ConfigError and
+    BadArguments: what they are to enqueue could not be, or two have one name."""
     expect("schedules", given, (list, tuple), "a list of Schedule(...)")
     names = set()
-    for one in given:
+    schedules = [*periodic, *given]
+    for one in schedules:
         expect("schedules", one, Schedule, "a list of Schedule(...)")
         name = one.name or task.name
         if name in names:
@@ -83,4 +86,4 @@ def check_schedules(task: BoundTask[..., Any], given: Sequence[Schedule]) -> tup
         if isinstance(key, UniqueKey) and key.replaces:
             why = f"the ticks say when a periodic job is due, not {key.on_conflict!r}"
             raise ConfigError("unique", why)
-    return tuple(one for one in given if one.timing is not None)
+    return tuple(one for one in schedules if one.timing is not None)

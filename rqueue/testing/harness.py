@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from rqueue.client import default_queues
 from rqueue.client._sync.queue import Queue
@@ -21,6 +22,7 @@ from rqueue.model.times import parse_duration, parse_moment, parse_when
 from rqueue.protocol.keys import QueueKeys
 from rqueue.tasks.bound_task import BoundTask
 from rqueue.tasks.context import JobContext
+from rqueue.tasks.steps import JobSteps
 from rqueue.testing.due_times import has_consumers, has_upkeep, has_work, next_due, queues_in
 from rqueue.testing.expectations import Expected, When, line_of, listed
 from rqueue.testing.one_thread_worker import Drained, OneThreadWorker, Ran, Steps
@@ -42,6 +44,19 @@ WAITING = ("ready", "blocked", "scheduled", "parked", "deferred", "held")
 
 ROUNDS = 100_000
 """Jobs that one drain runs at the most: beyond them a job enqueues itself again and again."""
+
+
+class _ForgetfulKeeper:
+    """Of a job that no queue has: its steps and loops run, and nothing of them is kept."""
+
+    def __init__(self) -> None:
+        self.behind: WeakValueDictionary[str, JobSteps] = WeakValueDictionary()
+
+    def keep_steps(self, id: str, deliveries: int, text: str) -> None:
+        """Keep nothing."""
+
+    async def akeep_steps(self, id: str, deliveries: int, text: str) -> None:
+        """Keep nothing."""
 
 
 class Harness:
@@ -237,7 +252,15 @@ class Harness:
         head = f"1,{now_ms},4,{attempt - 1},{attempt - 1},0,0;".encode()
         delivery = Delivery(packed.id.encode(), head + packed.body)
         envelope = queue.envelope(delivery)
-        context = JobContext(delivery, task.name, task.queue, envelope.opts, now_ms, "test")
+        context = JobContext(
+            delivery,
+            task.name,
+            task.queue,
+            envelope.opts,
+            now_ms,
+            "test",
+            keeper=_ForgetfulKeeper(),
+        )
         result = yield from self._own_worker.call(context, envelope.args, dict(envelope.kwargs))
         return result
 

@@ -86,7 +86,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: policy(max_delivery=3), "did you mean max_deliveries?"),
     (lambda: OK.retry(), "task 'ok' has no attribute 'retry'; here it is raise Retry(after="),
     # later
-    (lambda: OK.delay(5), "here it is enqueue(...) is now, enqueue_in(seconds, ...) is later"),
+    (lambda: OK.delay(5), "here it is enqueue(...) for now, enqueue_in(seconds, ...) for later"),
     (lambda: OK.apply_async((5,), countdown=60), "here it is enqueue(...); options stand before"),
     (lambda: OK.enqueue(5, countdown=60), "a call is delayed by enqueue_in(seconds, ...)"),
     (lambda: Q.enqueue(OK, 5, _defer_by=60), "a call is delayed by enqueue_in(seconds, ...)"),

@@ -127,6 +127,8 @@ def test_what_cannot_wait_is_refused_before_anything_is_written(shop: Shop) -> N
             shop.outbox.enqueue(session, shop.ship.options(immediate=True), 1)
         with pytest.raises(NotEncodable):
             shop.outbox.enqueue(session, shop.ship, b"x")
+        with pytest.raises(ConfigError, match=r"task: 'shop.ship' is not a task: "):
+            shop.outbox.enqueue(session, "shop.ship", 1)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match="no Session and no Connection"):
             shop.outbox.enqueue(shop.engine, shop.ship, 1)  # type: ignore[arg-type]
     assert shop.written() == []

@@ -27,8 +27,8 @@ def welcome() -> Any:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("delay", "enqueue(...) is now, enqueue_in(seconds, ...) is later"),
-        ("adelay", "aenqueue(...) is now, aenqueue_in(seconds, ...) is later"),
+        ("delay", "enqueue(...) for now, enqueue_in(seconds, ...) for later"),
+        ("adelay", "aenqueue(...) for now, aenqueue_in(seconds, ...) for later"),
         ("apply_async", ".options(...).enqueue(...)"),
         ("send", "enqueue(...)"),
         ("schedule", "enqueue_in(seconds, ...)"),

@@ -321,6 +321,27 @@ def test_all_that_is_around_a_job_is_there(queues: Harness, done: list[Any]) -> 
     assert done[-1] == "shutdown"
 
 
+def test_a_job_that_no_queue_has_goes_through_its_steps_and_loops(queues: Harness) -> None:
+    @task(queue="q")
+    def works(number: int) -> list[int]:
+        job = rq.current_job()
+        assert job is not None
+        paid = job.step("pay", lambda: number + 1)
+        return [paid, *job.iterate(lambda position: ((row, row) for row in (7, 8)))]
+
+    @task(queue="q")
+    async def aworks(number: int) -> int:
+        async def pay() -> int:
+            return number + 1
+
+        job = rq.current_job()
+        assert job is not None
+        return await job.astep("pay", pay)
+
+    assert queues.run_job(works, 1) == queues.run_attempt(2, works, 1) == [2, 7, 8]
+    assert queues.run_job(aworks, 1) == 2
+
+
 def test_jobs_of_unknown_tasks_and_what_cannot_be_read_fail(queues: Harness) -> None:
     rq.queue("q").send("nobody.knows")
     with pytest.raises(rq.RQueueError, match=r"nobody\.knows"):

@@ -71,6 +71,7 @@ def test_what_is_declared(here: Registry) -> None:
         ([Schedule("s", args=["a"], every=60)] * 2, ConfigError, "two are named 's'"),
         (["s"], ConfigError, r"schedules: .* list of Schedule"),
         ("s", ConfigError, "a list of Schedule"),
+        (Schedule("s", args=["a"], every=60), ConfigError, "a list of Schedule"),
     ],
 )
 def test_what_is_wrong_is_said_where_it_is_defined(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rqueue.client._sync.queue import Queue
-from rqueue.errors import ResultError, UnknownQueue
+from rqueue.errors import ConfigError, ResultError, UnknownQueue
 from rqueue.inspector import EndedJob, Inspector
 from rqueue.inspector.ended_jobs import STATES
 from rqueue.model.history_batch import OUTCOMES
@@ -110,6 +110,8 @@ def test_a_reader_that_comes_too_late_is_told(queue: Queue, client: Any) -> None
     assert len(read(inspector, queue.name, place)[0]) == 2
     for _ in range(3):
         assert queue.send("t").cancel()
+    with pytest.raises(ConfigError, match="after: '1-0' is not the `after` of a batch"):
+        list(inspector.ended_jobs(queue.name, "1-0"))  # type: ignore[arg-type]
     (batch,) = inspector.ended_jobs(queue.name, place)
     assert (len(batch.jobs), batch.lost) == (2, True)
 

@@ -22,6 +22,7 @@ from rqueue.contrib.sqlalchemy.store import EngineStore
 from rqueue.contrib.sqlalchemy.tables import OutboxTables, now_ms
 from rqueue.errors import ConfigError, LifecycleError
 from rqueue.model.envelope import decode_result, encode_result
+from rqueue.model.expect import expect
 from rqueue.protocol.commands.enqueue import Put
 from rqueue.protocol.job_packer import as_put
 from rqueue.tasks.bound_task import BoundTask
@@ -96,6 +97,7 @@ class Outbox:
         Raises BadArguments, NotEncodable, InvalidName; ConfigError for a job that is to be refused
         at once (`immediate`, `on_conflict="raise"`); and what the database raises.
         """
+        expect("task", task, BoundTask, "a task: outbox.enqueue(session, pay, 7)")
         return task.options(sender=OutboxSender(self, transaction)).enqueue(*args, **kwargs)
 
     async def aenqueue(

@@ -46,6 +46,16 @@ def test_delete(run: Run, read: Read, queue: Queue, consumer: Make) -> None:
     run("queues", queue.name, code=3)
 
 
+def test_the_doctor_passes_by_what_is_left_of_a_deleted_queue(
+    run: Run, read: Read, queue: Queue
+) -> None:
+    apart = ("--namespace", f"apart-{queue.name}")
+    for name in ("gone", "kept"):
+        run("configure", name, "--kind", "plain", *apart)
+    run("delete", "gone", "--yes", *apart)
+    assert read("doctor", *apart)["healthy"]
+
+
 def test_a_queue_that_goes_by_itself(run: Run, read: Read, queue: Queue) -> None:
     run("configure", queue.name, "--delete-if", "empty", "--delete-after", "5m")
     shown = run("configure", queue.name).stdout

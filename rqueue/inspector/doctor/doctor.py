@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import redis
 
-from rqueue.errors import InvalidName, QueueDamaged, RedisUnavailable
+from rqueue.errors import InvalidName, QueueDamaged, RedisUnavailable, UnknownQueue
 from rqueue.inspector.doctor.checkup import LOOKS, PAUSE_S, Checkup
 from rqueue.inspector.doctor.cluster_checks import check_nodes, primary_away, unchecked
 from rqueue.inspector.doctor.findings import Action, Finding
@@ -130,12 +130,14 @@ class Doctor:
         return found
 
     def check_service(self, name: str) -> list[Finding]:
-        """Notes on jobs that no worker will run as things are; none of a queue that is damaged.
-        Raises UnknownQueue."""
+        """Notes on jobs that no worker will run as things are; none of a queue that is damaged, or
+        that is not there."""
         try:
             return check_service(*self._place(name))
         except QueueDamaged:
             return []  # `check_queue` says what is wrong
+        except UnknownQueue:
+            return []  # `check_queue` has seen what is left of a deleted one, or it went meanwhile
 
     def check(self) -> list[Finding]:
         """The server and all its queues, and the shards of these on other servers. What cannot be

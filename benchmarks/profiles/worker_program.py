@@ -144,8 +144,8 @@ def install(steps: Steps) -> None:
 
 
 def _timed(init: Any, steps: Steps) -> Any:
-    def timed(framing: Any, *args: Any) -> None:
-        init(framing, *args)
+    def timed(framing: Any, *args: Any, **more: Any) -> None:
+        init(framing, *args, **more)
         framing._sock = TimedSocket(framing._sock, steps)
 
     return timed

@@ -241,8 +241,7 @@ def unpack_packed(data: bytes) -> Packed:
         if type(ids) is list and not set(map(type, ids)) <= {str}:
             raise ValueError("an id is no text")
         if count:
-            for name, column in columns.items():
-                _check(name, column)
+            columns = {name: _checked(name, column) for name, column in columns.items()}
     except (zlib.error, JSONDecodeError, TypeError, ValueError, IndexError) as error:
         raise Undecodable(f"not history rows ({error})", data) from None
     return Packed(count, ids, columns)
@@ -260,10 +259,14 @@ def _unzip(data: bytes) -> bytes:
     return unzipped
 
 
-def _check(name: str, column: Any) -> None:
-    """Raise ValueError if a column, or its one value, is of another type or too large."""
+def _checked(name: str, column: Any) -> Any:
+    """A column, or its one value. Whole numbers are ints, however a damaged header wrote them.
+    Raises ValueError if its values are of another type or too large."""
     kind = _COLUMN_TYPES[name]
     values = column if type(column) is list else [column]
+    if kind is int and float in set(map(type, values)):
+        values = [int(one) if type(one) is float and one.is_integer() else one for one in values]
+        column = values if type(column) is list else values[0]
     if not set(map(type, values)) <= {kind}:
         raise ValueError(f"column '{name}' holds other values than {kind.__name__}")
     if kind is int and values and not 0 - _MOST[name] <= min(values) <= max(values) <= _MOST[name]:
@@ -272,6 +275,7 @@ def _check(name: str, column: Any) -> None:
         not set(map(type, labels.values())) <= {str} for labels in values if labels
     ):
         raise ValueError("a label is no text")
+    return column
 
 
 def of_later_version(fields: Mapping[bytes, bytes]) -> bool:
@@ -340,7 +344,7 @@ def read_entry(fields: Mapping[bytes, bytes], queue: str) -> list[dict[str, Any]
         row = {**_DEFAULTS, "queue": queue, **written}
         try:
             for name in NAMES:
-                _check(name, [row[name]])
+                row[name] = _checked(name, [row[name]])[0]
         except ValueError as error:
             raise Undecodable(f"not a history row ({error})", line) from None
         cause = written.get("cause")

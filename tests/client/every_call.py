@@ -153,6 +153,8 @@ INSPECTOR: dict[str, Callable[[Inspector], object]] = {
     "jobs": lambda i: i.jobs("q"),
     "all_jobs": lambda i: list(i.all_jobs("q")),
     "job": lambda i: i.job("x"),
+    "cancel": lambda i: i.cancel("x", "q"),
+    "ended_jobs": lambda i: list(i.ended_jobs("q")),
     "consumers": lambda i: i.consumers("q"),
     "group_owners": lambda i: i.group_owners("q"),
     "alerts": lambda i: i.alerts("q"),

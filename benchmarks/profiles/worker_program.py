@@ -59,11 +59,10 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
 
 
 class TimedSocket:
-    """A socket whose sending and receiving are timed."""
+    """A socket whose receiving is timed."""
 
     def __init__(self, sock: Any, steps: Steps) -> None:
         self._sock = sock
-        self.sendall = steps.wrap(SEND, sock.sendall)
         self.recv_into = steps.wrap(REPLY, sock.recv_into)
 
     def __getattr__(self, name: str) -> Any:
@@ -147,6 +146,7 @@ def _timed(init: Any, steps: Steps) -> Any:
     def timed(framing: Any, *args: Any, **more: Any) -> None:
         init(framing, *args, **more)
         framing._sock = TimedSocket(framing._sock, steps)
+        framing._send = steps.wrap(SEND, framing._send)
 
     return timed
 

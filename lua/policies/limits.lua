@@ -88,13 +88,14 @@ local function limits_read(base, limits)
 end
 
 --- These jobs ({limits=, enqueued=}) say what their limits allow; what the job says that was enqueued last holds for all.
---- A time in the future is none: the clock went back.
-local function limits_declare(jobs, now)
+--- A time in the future is none: the clock went back. `again`: they have said so before, so what was enqueued in the same
+--- ms stands.
+local function limits_declare(jobs, now, again)
   for _, job in ipairs(jobs) do
     local enqueued, mine = job.enqueued or now, job.limits
     for i = 1, #mine, 2 do
       local limit, said, since = mine[i], string.match(mine[i + 1], '^[^*]*'), LIMITS.since[mine[i]]
-      if not since or since <= enqueued or since > now then
+      if not since or since < enqueued or since == enqueued and not again or since > now then
         LIMITS.moved[limit] = LIMITS.moved[limit] or LIMITS.said[limit] ~= said
         LIMITS.since[limit], LIMITS.said[limit], LIMITS.declared[limit] = enqueued, said, true
       end
@@ -185,6 +186,8 @@ local function limits_write(base)
     if LIMITS.out[limit] > 0 or LIMITS.waits[limit] then
       said[#said + 1] = limit
       said[#said + 1] = string.format('%d %s', LIMITS.since[limit], LIMITS.said[limit])
+    else
+      LIMITS.since[limit], LIMITS.said[limit] = nil, nil
     end
   end
   LIMITS.declared = {}
@@ -282,7 +285,7 @@ local function limits_open_one(base, queue, limit, room)
     room = room - 1
     if its then
       limits_read(base, limits_names(its, {}))
-      limits_declare({ { limits = its, enqueued = job.enqueued } }, queue.now)
+      limits_declare({ { limits = its, enqueued = job.enqueued } }, queue.now, true)
       for i = 1, #its, 2 do
         if its[i] == limit and limits_wait(limit, its[i + 1], queue.now) ~= 0 then
           if limits_is_rate(limit) then limits_arm(base, queue, limit) end
@@ -329,6 +332,11 @@ local function limits_open(base, queue, limits)
       if room == 0 and redis.call('ZSCORE', base .. 'blocked', limits[i]) then later[#later + 1] = limits[i] end
     end
   end
+  -- a job that was looked at may say another number, which holds for all that wait
+  for limit in pairs(LIMITS.moved) do
+    if LIMITS.waits[limit] then later[#later + 1] = limit end
+  end
+  LIMITS.moved = {}
   if #later > 0 then redis.call('SADD', base .. 'reopened', unpack(later)) end
   if ready > 0 then
     count_up(base .. 'meta', 'blocked', -ready)

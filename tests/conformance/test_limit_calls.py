@@ -6,12 +6,14 @@ import pytest
 
 from rqueue.errors import ConfigError, InvalidName
 from rqueue.model.job_limit import JobLimit
+from rqueue.protocol.commands.clock import stop_clock
 from rqueue.tasks.decorator import task
 from rqueue.tasks.limits import Concurrency
 from rqueue.tasks.options import Options
 from rqueue.tasks.registry import Registry
 from rqueue.tasks.unique import Unique
 from rqueue.testing import move_time
+from rqueue.transport.redis_client import execute
 from tests.support.queue_fixture import QueueFixture, every_place, ids, one_kind
 
 registry = Registry()
@@ -192,3 +194,19 @@ def test_an_old_job_that_comes_back_keeps_to_the_newest_number(q: QueueFixture) 
     q.put("x", "y", "z", limit=JobLimit("db", 3))
     consumer.retry(job, delay=0)
     assert q.queue.counts().ready == 3
+
+
+@every_place
+def test_those_who_wait_hear_of_a_number_that_comes_with_a_permit(q: QueueFixture) -> None:
+    """A job that waits elsewhere declares its other limits when it becomes ready."""
+    execute(q.queue.redis, stop_clock(q.queue.keys, 1_800_000_000_000))
+    q.put("c", "d", limit=JobLimit("wide", 1), delay_ms=20)
+    move_time(q.queue, 5)
+    q.put("a", limit=JobLimit("crm", 1))
+    q.put("b", limit=[JobLimit("crm", 1), JobLimit("wide", 4)])
+    move_time(q.queue, 20)
+    consumer = q.own(9)
+    first = consumer.pull()
+    assert sorted(ids(first)) == ["a", "c"]
+    consumer.settle(ack=[job for job in first if job.id == "a"])
+    assert sorted([*ids(consumer.pull()), *ids(consumer.pull())]) == ["b", "d"]

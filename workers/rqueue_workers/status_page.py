@@ -137,6 +137,10 @@ class StatusPage:
         """How often the supervisor had doubts of each queue, a byte for each, to be compared."""
         return self._map[self._doubts_at : self._doubts_at + self.queues]
 
+    def doubt_of(self, queue: int) -> int:
+        """How often the supervisor had doubts of a queue, modulo 256."""
+        return self._map[self._doubts_at + queue]
+
     # -- the supervisor writes ---------------------------------------------------------------------
 
     def ask(self, what: int) -> None:

@@ -228,6 +228,9 @@ class WorkerProcesses:
             process.stopped = False
             return
         process.stopped = True
+        # before it begins a job that it holds it asks whether that is still its own
+        for queue in range(process.page.queues):
+            process.doubt(queue)
         log.warning(
             "worker %s (process %d) is stopped by %s: until it goes on, nobody renews its leases",
             process.base,

@@ -39,11 +39,6 @@ Unstarted = tuple[bytes, bytes, int]
 UNKNOWN = frozenset({THREAD})
 """The executors beside the main thread that jobs may be for where nothing is known of them."""
 
-TRUST_S = 0.1
-"""Seconds for which a job that Redis gave or named is taken to be held here still. An older one is
-asked for before it begins: this process may have been frozen, or its connection stalled, and the
-job be cancelled, or with others."""
-
 LACKED = 100
 """Tasks that are unknown here and remembered; what is parked for others waits until it is due."""
 
@@ -62,6 +57,7 @@ class Subscription(SettleCalls):
         "behind_main",
         "damage",
         "diverted",
+        "doubt",
         "executors",
         "held_up",
         "hold_s",
@@ -69,14 +65,12 @@ class Subscription(SettleCalls):
         "index",
         "lacked",
         "lease_s",
-        "looked_s",
         "most",
         "ms",
         "named_at",
         "prefetch",
         "route",
         "todo",
-        "trust_s",
     )
 
     def __init__(
@@ -116,11 +110,9 @@ class Subscription(SettleCalls):
         self.hold_s = 0.0
         self.named_at = 0.0
         """When it was asked last what is held, by monotonic time: what is here was named then."""
-        self.trust_s = TRUST_S
-        """`TRUST_S`, or more where an answer takes longer than that."""
-        self.looked_s = 0.0
-        """Seconds that the last answer took."""
-        self.lease_s = inf
+        self.lease_s = 1e9
+        self.doubt = 0
+        """The supervisor's count of doubts that was answered last: see `StatusPage`."""
         self.most = 10
         """Attempts that the queue allows a job that says nothing else; 0 = any number."""
         self.lacked: set[str] = set()
@@ -153,12 +145,23 @@ class Subscription(SettleCalls):
             return False
         return self.is_old(id_, acquired, now)
 
+    @property
+    def trust_s(self) -> float:
+        """Seconds for which a job that Redis gave or named is taken to be held here still."""
+        return self.lease_s / 3
+
+    @property
+    def doubted(self) -> bool:
+        """True if the supervisor had doubts that are not answered yet."""
+        return self._page.doubt_of(self.index) != self.doubt
+
     def is_old(self, id: bytes, acquired: int, now: float) -> bool:
-        """Whether what is known of a job is too old for it to begin: it is to be asked for. While
-        Redis is gone a third of the lease is allowed."""
-        trust = self.lease_s / 3 if self.route.away else self.trust_s
-        if now - self.named_at < trust or acquired >= self.clock.ms(now - trust):
-            return False
+        """True if the job has to be asked for before it begins: what is known of it is older than a
+        third of the lease, or the supervisor saw this process stopped since."""
+        if not self.doubted:
+            trust = self.trust_s
+            if now - self.named_at < trust or acquired >= self.clock.ms(now - trust):
+                return False
         return id not in self.acked
 
     def expires(self, id: bytes, value: bytes, now: float) -> bool:
@@ -347,15 +350,13 @@ class Subscription(SettleCalls):
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
         recall, asked = Recall(), Window(window, self._bytes_window)
         self.asked_at = asked_at = monotonic()
+        doubt = self._page.doubt_of(self.index)
         while True:
             pulled = yield self.recall_call(asked, recall)
             if recall.read(pulled):
                 break
         jobs = self.recalled(pulled, recall)
-        took, before = monotonic() - asked_at, self.looked_s
-        self.named_at, self.looked_s = asked_at, took
-        # one answer that is slow may be that of a process which was frozen
-        self.trust_s = max(TRUST_S, 2 * min(took, before))
+        self.named_at, self.doubt = asked_at, doubt
         if jobs or self.state == "interested":
             self.released = False
         return jobs

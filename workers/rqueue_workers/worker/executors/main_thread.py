@@ -35,6 +35,7 @@ SETTLE_S = 0.01
 """Seconds after which an ended job is settled, whatever else is held."""
 
 BATCH = 512
+NEVER = 2**63
 NO_ARGUMENTS: list[Any] = []
 
 TIMERS = {
@@ -137,6 +138,8 @@ class MainThreadExecutor:
         count = 0
         # what was acquired before this may be too old, by `Subscription.is_old`
         recent = int((begun - subscription.trust_s) * 1000 + subscription.clock.offset)
+        if subscription.doubted:
+            recent = NEVER
         seen = -1  # those that came with one reply have one time
         recycling = self._recycling
         most = recycling.room(BATCH) if recycling.active else BATCH

@@ -34,9 +34,8 @@ end
 failure = sound_fault(base, queue.levels)
 if failure then return failure end
 
---- @each ripen(base, queue)
--- the ones that are named and scheduled, by due time
-local chosen, known = {}, {}
+-- the ones that are named and scheduled, by due time; `ripe`: those that are due, and ripen
+local chosen, known, ripe = {}, {}, 0
 if #ARGV >= FIRST then
   local values = redis.call('HMGET', base .. 'jobs', unpack(ARGV, FIRST))
   for i = FIRST, #ARGV do
@@ -47,10 +46,17 @@ if #ARGV >= FIRST then
       job.id, job.member = id, schedule_member(job, id)
       job.was_due = tonumber(redis.call('ZSCORE', base .. 'scheduled', job.member))
       if job.was_due and not job.damaged then chosen[#chosen + 1] = job end
+      --- @if ripen
+      if job.was_due and not job.damaged and job.was_due <= queue.now then
+        chosen[#chosen] = nil
+        ripe = ripe + 1
+      end
+      --- @end
     end
   end
   table.sort(chosen, function(a, b) return a.was_due < b.was_due end)
 end
+--- @each ripen(base, queue)
 
 -- first write: frees (README)
 redis.call('HDEL', meta, 'oom')
@@ -67,7 +73,7 @@ for i = count, 1, -1 do
   end
 end
 --- @each stays(base)
-if queue.paused then return { queue.now, count } end
+if queue.paused then return { queue.now, ripe + count } end
 local promoted, gone = promote_due(base, queue, promote_members(base, queue.now, PROMOTE_MAX))
 if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, queue.ranked) end
 --- @if pass
@@ -75,4 +81,4 @@ if promoted > 0 then consumer_notify(base, queue.now, promoted, queue.timer, que
 notify_opened(base, queue)
 --- @end
 --- @each vacated(base, { now = queue.now })
-return { queue.now, math.max(count - gone, promoted) }
+return { queue.now, ripe + math.max(count - gone, promoted) }

@@ -237,9 +237,10 @@ def task(
         keep=keep,
     )
 
+    there = cron is not None or every is not None
     periodic = [
         Schedule(
-            cron=cron,
+            cron=cron if there else "@daily",  # so that its other words are checked all the same
             every=every,
             tz=tz,
             missed=missed,
@@ -248,7 +249,7 @@ def task(
             window=window,
         )
     ]
-    if cron is None and every is None:
+    if not there:
         periodic = []
 
     def register(function: Callable[..., Any]) -> Task[Any, Any]:

@@ -101,7 +101,17 @@ def test_every_call_of_schedules_is_tried_here(kind: type) -> None:
 @KINDS
 def test_every_part_of_a_queue_is_tried_here(kind: type) -> None:
     """One that is no call is what a queue has beside its jobs, or is known without asking."""
-    others = {"connection", "keys", "name", "redis", "server", "settings", "target", "targets"}
+    others = {
+        "connection",
+        "keys",
+        "name",
+        "redis",
+        "server",
+        "settings",
+        "table_steps",
+        "target",
+        "targets",
+    }
     queue = kind("q", "redis://127.0.0.1:1")
     parts = {
         name

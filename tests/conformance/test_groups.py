@@ -9,6 +9,7 @@ from rqueue.errors import ConfigError, NoConsumer
 from rqueue.inspector.jobs import jobs_page
 from rqueue.protocol import commands
 from rqueue.spark.jobs.pages import pages, plan
+from rqueue.spark.patience import Reader
 from rqueue.testing import move_time
 from rqueue.transport.redis_client import execute
 from tests.support.queue_fixture import QueueFixture, ids
@@ -266,11 +267,12 @@ def test_counts_and_pages(g: QueueFixture) -> None:
     ready = jobs_page(g.queue.redis, g.queue.keys, "ready", "", 3)
     more = jobs_page(g.queue.redis, g.queue.keys, "ready", ready.next, 3)
     assert sorted(job.id for job in ready.jobs + more.jobs) == ["-1", "a1", "b1", "c1"]
-    parts = plan(g.queue.redis, g.queue.keys, {"ready", "blocked"}, None, 100)
+    reader = Reader(g.queue.redis)
+    parts = plan(reader, g.queue.keys, {"ready", "blocked"}, None, 100)
     found = [
         (one.state, one.job.id)
         for part in parts
-        for page in pages(g.queue.redis, g.queue.keys, part, {"ready", "blocked"}, 2)
+        for page in pages(reader, g.queue.keys, part, {"ready", "blocked"}, 2)
         for one in page
     ]
     waiting = [("blocked", id) for id in ("a2", "a3", "b2")]

@@ -15,7 +15,7 @@ from rqueue.model.envelope import Envelope, parse_record
 from rqueue.model.job import Delivery, JobState
 from rqueue.model.job_filter import JobFilter
 from rqueue.protocol.forwarding import forwarding
-from rqueue.protocol.result_wait import await_result, moved_to
+from rqueue.protocol.result_wait import await_result, move_said
 from rqueue.settings import Settings
 from rqueue.tasks.options import Options
 from rqueue.testing import move_time
@@ -75,7 +75,7 @@ def test_who_waits_for_a_result_learns_that_the_job_was_moved(q: QueueFixture) -
     with second(q) as target:
         q.queue.move(target.queue.name, "a")
         (said,) = q.queue.redis.lrange(q.queue.keys.result("a"), 0, -1)  # type: ignore[misc]
-        assert moved_to(parse_record(said)) == target.queue.name
+        assert move_said(parse_record(said), "to") == target.queue.name
 
 
 @one_kind

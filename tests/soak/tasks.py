@@ -14,7 +14,7 @@ import time
 from functools import cache
 
 from rqueue import Reject, RetryPolicy, current_job, task, worker_connection
-from tests.soak.records import Recorder
+from tests.soak.records import FOLDER, Recorder
 
 LATE = "SOAK_LATE"
 """Set in the one pool, started at the end, that knows the task `soak.late`."""
@@ -49,7 +49,8 @@ def note(what: str, publisher: str, number: int, **facts: object) -> None:
     )
 
 
-worker_connection.add_listener(lambda state: recorder().write("connection", state=state))
+if FOLDER in os.environ:  # a program of the soak, not a test that imports its tasks
+    worker_connection.add_listener(lambda state: recorder().write("connection", state=state))
 
 
 @task(name="soak.step", queue="main", retry=AGAIN)

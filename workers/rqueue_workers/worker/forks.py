@@ -48,9 +48,13 @@ class Forks:
         # the job that forked may end it with SIGTERM, as multiprocessing does, or with SIGINT
         with suppress(ValueError):  # not the main thread, by what this interpreter knows
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number in _ENDING:
+                signal.signal(number, signal.SIG_DFL)
         self._strip()
+        # a signal that came at once ends it: Python ignores what a handler would raise in this hook
+        _release()
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def leave(self, error: BaseException | None = None) -> NoReturn:
         """The job's function is over in a child: end the process as a program would end, but for
@@ -84,4 +88,3 @@ def _release() -> None:
 def _born() -> None:
     if _watching is not None:
         _watching._born()
-        _release()

@@ -70,12 +70,12 @@ class AskedAhead:
     questions: nothing that writes is to be sent within `each`."""
 
     def __init__(self, client: redis.Redis) -> None:
-        self._client = client
+        self.client = client
         self._looks: dict[int, _Look] = {}
         """Thread -> the queue that it looks at."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        return getattr(self.client, name)
 
     @property
     def looks(self) -> bool:
@@ -88,7 +88,7 @@ class AskedAhead:
         """These queues; while its caller has one of them, that one is asked ahead. found: base ->
         the names of a queue's keys, from one scan."""
         mine, templates = get_ident(), dict[frozenset[str], Template]()
-        alone = hasattr(self._client, "connection_pool")  # no cluster
+        alone = hasattr(self.client, "connection_pool")  # no cluster
         looks = [_Look(keys, found) for keys in queues]
         for number, look in enumerate(looks):
             if alone:
@@ -115,7 +115,7 @@ class AskedAhead:
                 look.expect(template)
                 some.append(look)
         try:
-            with self._client.pipeline(transaction=True) as pipe:
+            with self.client.pipeline(transaction=True) as pipe:
                 for look in some:
                     for words in look.expected:
                         pipe.execute_command(*words)
@@ -155,14 +155,14 @@ class AskedAhead:
         """As redis-py's."""
         known = None if options else self._known([words])
         if known is None:
-            return self._client.execute_command(*words, **options)
+            return self.client.execute_command(*words, **options)
         if isinstance(known[0], Exception):
             raise known[0]
         return known[0]
 
     def pipeline(self, transaction: bool = True) -> _Pipeline:
         """As redis-py's."""
-        return _Pipeline(self, self._client.pipeline(transaction=transaction))
+        return _Pipeline(self, self.client.pipeline(transaction=transaction))
 
 
 class _Pipeline:

@@ -15,6 +15,7 @@ from rqueue.errors import ServerError
 from rqueue.model.locks import new_lock
 from rqueue.protocol.slots import Address
 from rqueue.transport import stand_in, vigil
+from rqueue.transport.asked_ahead import AskedAhead
 from rqueue.transport.cluster_nodes import ASK_S, ClusterNodes
 from rqueue.transport.connection import Connection
 from rqueue.transport.server_check import check_greeting
@@ -119,6 +120,8 @@ class Cluster(ClusterNodes):
 
 def cluster_of(client: Any) -> Cluster:
     """The cluster that a client of redis-py knows: one object for all who use that client."""
+    if isinstance(client, AskedAhead):
+        client = client.client
     kept: Cluster | None = vars(client).get(_KEPT)
     if kept is None:
         with _making:

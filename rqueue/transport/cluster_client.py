@@ -159,12 +159,11 @@ def node_options(client: Any) -> NodeOptions:
         nodes: NodeOptions = known
         return nodes
     seeds = list(client.nodes_manager.startup_nodes.values())
-    if isinstance(client, RedisCluster):
+    first = seeds[0]
+    if not hasattr(first, "connection_kwargs"):  # those of asyncio alone have them
         first = client.nodes_manager.create_redis_node(
             seeds[0].host, seeds[0].port, **client.nodes_manager.connection_kwargs
         ).connection_pool
-    else:
-        first = seeds[0]
     kwargs = dict(first.connection_kwargs)
     for name in ("host", "port", "db"):
         kwargs.pop(name, None)

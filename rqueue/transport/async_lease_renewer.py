@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rqueue.errors import RedisTimeout, RQueueError
+from rqueue.errors import ConnectionLost, RedisTimeout, RQueueError
 from rqueue.logs import logger
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol import commands
@@ -29,8 +29,8 @@ class AsyncLeaseRenewer:
 
     A job that blocks the loop for longer than a lease stops this task too: the lease ends, and the
     settle is refused. renewed: called after each renewal; silent: when one
-    had no answer in time. They raise nothing. `ended`: no lease is
-    left to renew. `task` is done then.
+    found no server, or had no answer in time. They raise nothing. `ended`: no lease is left to
+    renew. `task` is done then.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class AsyncLeaseRenewer:
                     self._states.fails(error)
                     if not self._pace.failing:
                         log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
-                        if isinstance(error, RedisTimeout):
+                        if isinstance(error, ConnectionLost | RedisTimeout):
                             self._silent()
                     pause = self._pace.failed()
                     continue

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import redis
 
-from rqueue.errors import RedisTimeout, RQueueError
+from rqueue.errors import ConnectionLost, RedisTimeout, RQueueError
 from rqueue.logs import logger
 from rqueue.model.connection_state import ConnectionStates
 from rqueue.protocol import commands
@@ -75,8 +75,8 @@ class LeaseRenewer:
     ends, the job is delivered to another consumer, and its settle is refused. Workers of a pool do
     not have that weakness: their supervisor renews, and runs no user code (H-14).
 
-    renewed: called after each renewal, by its thread; silent: when one had no answer in time. They
-    raise nothing.
+    renewed: called after each renewal, by its thread; silent: when one found no server, or had no
+    answer in time. They raise nothing.
     `ended`: no lease is left to renew. Its file descriptor is readable then, which ends the wait of
     a `WakeListener`.
     """
@@ -135,7 +135,7 @@ class LeaseRenewer:
                 self._states.fails(error)
                 if not self._pace.failing:
                     log.warning("cannot renew leases in queue %s: %s", self._keys.queue, error)
-                    if isinstance(error, RedisTimeout):
+                    if isinstance(error, ConnectionLost | RedisTimeout):
                         self._silent()
                 pause = self._pace.failed()
                 continue

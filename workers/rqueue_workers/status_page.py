@@ -73,6 +73,9 @@ class StatusPage:
         self._map = mmap.mmap(-1, rows + slots * _ROW.size)
         self.tally = memoryview(self._map)[_DONE_AT : _DONE_AT + _COUNT.size].cast("q")
         """One number: the jobs that ended in this process. The worker adds to it in place."""
+        with memoryview(self._map) as view:
+            self.doubt_counts = view[self._doubts_at : rows]
+        """How often the supervisor had doubts of each queue, modulo 256."""
         self._number = 0
         self._rows = [rows + i * _ROW.size for i in range(slots)]
 
@@ -136,10 +139,6 @@ class StatusPage:
     def doubts(self) -> bytes:
         """How often the supervisor had doubts of each queue, a byte for each, to be compared."""
         return self._map[self._doubts_at : self._doubts_at + self.queues]
-
-    def doubt_of(self, queue: int) -> int:
-        """How often the supervisor had doubts of a queue, modulo 256."""
-        return self._map[self._doubts_at + queue]
 
     # -- the supervisor writes ---------------------------------------------------------------------
 
@@ -235,6 +234,7 @@ class StatusPage:
     def close(self) -> None:
         """Unmap the page."""
         self.tally.release()
+        self.doubt_counts.release()
         self._map.close()
 
 

@@ -153,7 +153,7 @@ class Subscription(SettleCalls):
     @property
     def doubted(self) -> bool:
         """True if the supervisor had doubts that are not answered yet."""
-        return self._page.doubt_of(self.index) != self.doubt
+        return self._page.doubt_counts[self.index] != self.doubt
 
     def is_old(self, id: bytes, acquired: int, now: float) -> bool:
         """True if the job has to be asked for before it begins: what is known of it is older than a
@@ -350,7 +350,7 @@ class Subscription(SettleCalls):
         """Pull, and ask what is held: [id, value, ...] of both, in the order of taking (H-18)."""
         recall, asked = Recall(), Window(window, self._bytes_window)
         self.asked_at = asked_at = monotonic()
-        doubt = self._page.doubt_of(self.index)
+        doubt = self._page.doubt_counts[self.index]
         while True:
             pulled = yield self.recall_call(asked, recall)
             if recall.read(pulled):

@@ -101,6 +101,7 @@ class MainThreadExecutor:
         self._executors = executors
         self._ack_early = ack_early
         self._mark, self._unmark = page.marker(0), page.unmarker(0)
+        self._doubts = page.doubt_counts
         self._number = 1 << 32  # others count from 0: two in a row are never the same
         self._functions: dict[str, Any] = {}
         if attempts.signer is None:
@@ -137,8 +138,8 @@ class MainThreadExecutor:
         limit = begun + SETTLE_S
         count = 0
         # what was acquired before this may be too old, by `Subscription.is_old`
-        recent = int((begun - subscription.trust_s) * 1000 + subscription.clock.offset)
-        if subscription.doubted:
+        recent = int((begun - subscription.lease_s / 3) * 1000 + subscription.clock.offset)
+        if self._doubts[index] != subscription.doubt:
             recent = NEVER
         seen = -1  # those that came with one reply have one time
         recycling = self._recycling

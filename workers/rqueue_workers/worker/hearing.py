@@ -141,7 +141,7 @@ class Hearing(Membership):
             if job is None:
                 return
             now = int(monotonic() * 1000 + subscription.clock.offset)
-            if not self._is_new(job[1], now, subscription.lease_s / 3):
+            if not self._is_new(job[1], now, subscription.trust_s):
                 subscription.doubtful = True  # it has been on its way for long
             if subscription.flight is not None or subscription.doubtful or subscription.held_up:
                 subscription.aside += job  # a reply that is not read yet may stand before it

@@ -64,13 +64,13 @@ class Subscription(SettleCalls):
         "hold_until",
         "index",
         "lacked",
-        "lease_s",
         "most",
         "ms",
         "named_at",
         "prefetch",
         "route",
         "todo",
+        "trust_s",
     )
 
     def __init__(
@@ -104,13 +104,15 @@ class Subscription(SettleCalls):
         self.diverted = 0
         """Jobs that were given to executors."""
         self.hold_until = 0.0
+        """While an executor is blocked, pull nothing before this time."""
         self.behind_main = False
         """True if jobs that waited for the main thread went back at the last `hold`."""
-        """While an executor is blocked, pull nothing before this time."""
         self.hold_s = 0.0
         self.named_at = 0.0
         """When it was asked last what is held, by monotonic time: what is here was named then."""
-        self.lease_s = 1e9
+        self.trust_s = 1e9
+        """Seconds for which a job that Redis gave or named is taken to be held here still: a third
+        of the lease."""
         self.doubt = 0
         """The supervisor's count of doubts that was answered last: see `StatusPage`."""
         self.most = 10
@@ -144,11 +146,6 @@ class Subscription(SettleCalls):
         except IndexError:
             return False
         return self.is_old(id_, acquired, now)
-
-    @property
-    def trust_s(self) -> float:
-        """Seconds for which a job that Redis gave or named is taken to be held here still."""
-        return self.lease_s / 3
 
     @property
     def doubted(self) -> bool:
@@ -205,7 +202,7 @@ class Subscription(SettleCalls):
         select: str = "",
     ) -> Calls[None]:
         """Join the queue under a name nobody had."""
-        self.name, self.lease_s = name, lease_ms / 1000
+        self.name, self.trust_s = name, lease_ms / 3000
         call = self.register_call(
             Window(jobs, self._bytes_window),
             priority=priority,

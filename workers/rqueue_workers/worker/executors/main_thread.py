@@ -138,7 +138,7 @@ class MainThreadExecutor:
         limit = begun + SETTLE_S
         count = 0
         # what was acquired before this may be too old, by `Subscription.is_old`
-        recent = int((begun - subscription.lease_s / 3) * 1000 + subscription.clock.offset)
+        recent = int((begun - subscription.trust_s) * 1000 + subscription.clock.offset)
         if self._doubts[index] != subscription.doubt:
             recent = NEVER
         seen = -1  # those that came with one reply have one time
